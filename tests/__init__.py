@@ -1,0 +1,1 @@
+"""Tests of dflash-console; the folders mirror console/."""
