@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -26,9 +26,11 @@ def until(predicate: Callable[[], T], timeout_s: float = 5.0, what: str = "") ->
         time.sleep(_POLL_S)
 
 
-async def until_async(
-    predicate: Callable[[], T] | Callable[[], Awaitable[T]], timeout_s: float = 5.0, what: str = ""
-) -> T:
+@overload
+async def until_async(predicate: Callable[[], Awaitable[T]], timeout_s: float = 5.0, what: str = "") -> T: ...
+@overload
+async def until_async(predicate: Callable[[], T], timeout_s: float = 5.0, what: str = "") -> T: ...
+async def until_async(predicate: Callable[[], Any], timeout_s: float = 5.0, what: str = "") -> Any:
     """Do as `until` does without blocking the event loop; `predicate` may be a coroutine function.
 
     Raises: AssertionError naming `what` and the last value when `timeout_s` has passed.
@@ -36,7 +38,7 @@ async def until_async(
     deadline = time.monotonic() + timeout_s
     while True:
         outcome = predicate()
-        value: T = await outcome if isinstance(outcome, Awaitable) else outcome
+        value = await outcome if isinstance(outcome, Awaitable) else outcome
         if value:
             return value
         if time.monotonic() >= deadline:

@@ -1,0 +1,37 @@
+# Every target sets up .venv by itself; nothing else has to be installed first but Python 3.11 or newer.
+#
+#   make demo         the whole thing on this machine: no GPU, no remote host
+#   make test         the tests; those that need root, sshd and LXC say why they are skipped
+#   make check        ruff, mypy, import-linter
+#   make bench        measures the budgets
+#   make screenshots  the pictures of the README, from the running demo
+
+SHELL := /bin/bash
+BIN := .venv/bin
+READY := .venv/.ready
+PYTEST_ARGS ?=
+
+.PHONY: demo test check bench screenshots
+.DEFAULT_GOAL := test
+
+demo: $(READY)
+	@$(BIN)/dflash-console demo
+
+test: $(READY)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	@$(BIN)/python -m tests.bench
+
+screenshots: $(READY)
+	@$(BIN)/python -m screenshots
+
+$(READY): pyproject.toml scripts/venv
+	@scripts/venv .venv
+	@touch $@

@@ -1,0 +1,15 @@
+"""What every test gets: homes and XDG folders of its own, so that no test reads or writes the developer's."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _private_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    base: Path = tmp_path_factory.mktemp("xdg")
+    for variable in ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME"):
+        folder = base / variable.lower()
+        folder.mkdir(mode=0o700)
+        monkeypatch.setenv(f"XDG_{variable}_{'DIR' if variable == 'RUNTIME' else 'HOME'}", str(folder))
+    monkeypatch.delenv("NO_COLOR", raising=False)
