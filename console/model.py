@@ -1,0 +1,437 @@
+"""The values that every part of the console shares: stages, verdicts, GPUs, plans and the snapshot.
+
+Only frozen, serialisable structs live here, and no behaviour beyond trivial derivations. Anybody may import this module;
+it imports nothing of ours. Times named `*_at` are Unix seconds (UTC) on the console's clock; durations end in `_s`, sizes
+in `_bytes`. Absent is `None`, never 0.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Stage(StrEnum):
+    """The five stages of a launch, in order; the values are the slugs of the command line."""
+
+    KILLING = "killing"
+    CACHE = "cache"
+    SPAWNED = "spawned"
+    CUDA = "cuda"
+    STEPPING = "stepping"
+
+    @property
+    def title(self) -> str:
+        return _STAGE_TITLES[self]
+
+
+_STAGE_TITLES = {
+    Stage.KILLING: "killing",
+    Stage.CACHE: "clearing cache",
+    Stage.SPAWNED: "spawned",
+    Stage.CUDA: "CUDA initialized",
+    Stage.STEPPING: "stepping",
+}
+
+
+class StageState(StrEnum):
+    """What is known of one stage (UI specification, section 3)."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    LATE = "late"  # active beyond its deadline: a warning, never a kill
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    NOT_REACHED = "not_reached"
+    UNKNOWN = "unknown"
+
+
+class StageStatus(Struct, frozen=True, kw_only=True):
+    """One stage with the proof for it."""
+
+    stage: Stage
+    state: StageState
+    began_at: float | None = None
+    ended_at: float | None = None
+    took_s: float | None = None
+    usual_s: float | None = None
+    """Median of past launches of the same kind; None while none is known."""
+    deadline_s: float | None = None
+    evidence: str = ""
+    """Short form for the rail, at most about 17 cells: `2 pids, 574 GiB`."""
+    detail: str = ""
+    """Long form for `--json` and progress lines: `2 pids gone, 574 GiB freed`."""
+    why: str = ""
+    """Why it was skipped, failed or can't be known."""
+    reason: str | None = None
+    have: int | None = None
+    want: int | None = None
+    missing: tuple[int, ...] = ()
+    """GPUs that hold no context yet (stage CUDA only)."""
+
+
+class Verdict(StrEnum):
+    """The word that the screen shows first (UI specification, section 2)."""
+
+    NO_WORD = "no_word"  # connected or connecting, the host has not told its state yet
+    IDLE = "idle"
+    LAUNCHING = "launching"
+    STEPPING = "stepping"
+    RUNNING = "running"  # alive, but steps can't be read: buffered output or unknown format
+    SLOW = "slow"
+    STALLED = "stalled"
+    NAN = "nan"
+    FAILED = "failed"
+    ENDED = "ended"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"  # the keeper was lost in the middle of a transaction
+    LINK_LOST = "link_lost"
+    HOST_RESTARTED = "host_restarted"
+
+
+class Severity(StrEnum):
+    OK = "ok"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Fact(Struct, frozen=True, kw_only=True):
+    """One piece of evidence: `log, last line` / `/root/run.sh: line 12: ...`."""
+
+    label: str
+    text: str
+    severity: Severity = Severity.INFO
+
+
+class ReasonView(Struct, frozen=True, kw_only=True):
+    """Why something is not well, with the facts that it rests on, first cause first."""
+
+    slug: str
+    title: str
+    detail: str = ""
+    facts: tuple[Fact, ...] = ()
+    safe: str = ""
+    next: tuple[str, ...] = ()
+    severity: Severity = Severity.ERROR
+
+
+class LinkState(StrEnum):
+    CONNECTING = "connecting"  # never been up yet
+    UP = "up"
+    LOST = "lost"  # was up or failed to come up; being retried
+    REFUSED = "refused"  # login, host key, container: not retried by itself
+
+
+class LinkStatus(Struct, frozen=True, kw_only=True):
+    state: LinkState
+    rtt_s: float | None = None
+    last_word_at: float | None = None
+    """When the host was last heard of."""
+    attempt: int = 0
+    retry_at: float | None = None
+    reason: str | None = None
+    detail: str = ""
+    clock_offset_s: float | None = None
+    """Host wall clock minus console wall clock."""
+    label: str = ""
+    """Where the target is: `root@10.1.2.6 · via ops@jump · pct 200`."""
+
+
+class Queue(Struct, frozen=True, kw_only=True):
+    min_ready: float
+    max_depth: float | None = None
+    lowest: float | None = None
+    """Lowest min_ready of the last 10 minutes."""
+    empty_pct: float | None = None
+    full_pct: float | None = None
+    bound: str = "balanced"
+    """`balanced`, `targets` (drafters wait for targets) or `drafters` (targets wait for drafters)."""
+
+
+class Rate(Struct, frozen=True, kw_only=True):
+    """Tokens per second with the scope that it was stated in."""
+
+    now: float | None = None
+    steady: float | None = None
+    mad: float | None = None
+    n: int = 0
+    scope: str | None = None
+    """`global`, `per_device`, `rank` or `derived`."""
+    baseline: float | None = None
+    baseline_name: str = ""
+    delta_pct: float | None = None
+    """Steady (else now) against the baseline, in percent."""
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """What the log says about the training."""
+
+    format: str | None = None
+    lines_seen: int = 0
+    lines_understood: int = 0
+    step: int | None = None
+    total_steps: int | None = None
+    first_step_at: float | None = None
+    last_step_at: float | None = None
+    loss: float | None = None
+    loss_state: str | None = None
+    """`nan` when the last step's loss is not a number."""
+    bad_since_step: int | None = None
+    last_good_loss: float | None = None
+    last_good_step: int | None = None
+    rate: Rate = Rate()
+    queue: Queue | None = None
+    checkpoint_step: int | None = None
+    checkpoint_at: float | None = None
+    phase: str = ""
+    """What the log says it is doing before the first step: `Loading checkpoint shards 5/12 42 %`."""
+    usual_step_s: float | None = None
+    stall_budget_s: float | None = None
+
+
+class Gpu(Struct, frozen=True, kw_only=True):
+    """One GPU as last sampled; every field may be unavailable alone."""
+
+    index: int
+    name: str = ""
+    uuid: str = ""
+    role: str | None = None
+    used_bytes: int | None = None
+    total_bytes: int | None = None
+    peak_bytes: int | None = None
+    """Highest use seen in this run."""
+    util_pct: int | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    temperature_c: int | None = None
+    owner: str = "unknown"
+    """`run`, `other`, `free`, `nobody` (memory without a visible process) or `unknown`."""
+    pids: tuple[int, ...] = ()
+    context: bool | None = None
+    """Whether the run holds a context here; None when that can't be told."""
+    warning: str = ""
+
+
+class GpuPanel(Struct, frozen=True, kw_only=True):
+    source: str = "unknown"
+    """`nvml`, `nvidia-smi`, `simulated`, `none`, or `unknown` before the first sample."""
+    why: str = ""
+    driver: str = ""
+    at: float | None = None
+    expected: int | None = None
+    contexts: tuple[int, ...] = ()
+    rule: str = ""
+    """The rule by which contexts were told, for the evidence."""
+    gpus: tuple[Gpu, ...] = ()
+
+
+class LogState(StrEnum):
+    UNKNOWN = "unknown"
+    NONE = "none"  # no log is known for this run
+    MISSING = "missing"
+    EMPTY = "empty"
+    FOLLOWING = "following"
+    TRUNCATED = "truncated"
+    ROTATED = "rotated"
+    DELETED = "deleted"
+    UNREADABLE = "unreadable"
+
+
+class LogStatus(Struct, frozen=True, kw_only=True):
+    state: LogState = LogState.UNKNOWN
+    path: str | None = None
+    size_bytes: int | None = None
+    inode: int | None = None
+    detail: str = ""
+    at: float | None = None
+    """When the file was last looked at."""
+    grew_at: float | None = None
+    """When it last grew."""
+
+
+class Process(Struct, frozen=True, kw_only=True):
+    pid: int
+    start_ticks: int
+    parent: int | None = None
+    argv: tuple[str, ...] = ()
+    state: str = ""
+    age_s: float | None = None
+    rss_bytes: int | None = None
+    cpu_pct: float | None = None
+    gpu_bytes: int | None = None
+
+
+class ExitStatus(Struct, frozen=True, kw_only=True):
+    """How the main process ended, as its keeper recorded it."""
+
+    code: int | None = None
+    signal: int | None = None
+    at: float | None = None
+    lived_s: float | None = None
+    by: str | None = None
+    """The operator who asked for it; None when nobody of ours did."""
+    oom: str = "unknown"
+    """`proven`, `likely`, `no` or `unknown`."""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """The run that the console speaks of: the live one, else the last one."""
+
+    id: str | None
+    name: str
+    by_hand: bool = False
+    alive: bool | None = None
+    """None when that isn't known (link lost before the first word, for instance)."""
+    keeper_alive: bool | None = None
+    pid: int | None = None
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+    log_path: str | None = None
+    operator: str = ""
+    accepted_at: float | None = None
+    spawned_at: float | None = None
+    launch_s: float | None = None
+    """Accepted to first step."""
+    replaced: str | None = None
+    exit: ExitStatus | None = None
+    session: str = ""
+    """Login scope that a hand-started run lives in and may die with."""
+    stopping_by: str | None = None
+
+
+class Lock(Struct, frozen=True, kw_only=True):
+    """Who holds the target's lock."""
+
+    operator: str
+    origin: str = ""
+    run_id: str = ""
+    name: str = ""
+    stage: str = ""
+    since_at: float | None = None
+    mine: bool = False
+
+
+class Ages(Struct, frozen=True, kw_only=True):
+    """Seconds since each source last spoke; None when it never did."""
+
+    link: float | None = None
+    log: float | None = None
+    gpu: float | None = None
+    process: float | None = None
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """Everything a face needs to know about one target at one moment."""
+
+    schema: int = 1
+    target: str
+    at: float
+    link: LinkStatus
+    verdict: Verdict
+    stages: tuple[StageStatus, ...]
+    """Always the five stages in order."""
+    active_stage: Stage | None = None
+    run: Run | None = None
+    last_known: Verdict | None = None
+    """With the link lost: the verdict before that."""
+    reason: ReasonView | None = None
+    warnings: tuple[ReasonView, ...] = ()
+    progress: Progress = Progress()
+    gpus: GpuPanel = GpuPanel()
+    log: LogStatus = LogStatus()
+    processes: tuple[Process, ...] = ()
+    lock: Lock | None = None
+    ages: Ages = Ages()
+    operator: str = ""
+    read_only: bool = False
+    host_started_at: float | None = None
+    color: str | None = None
+    """The target's accent from the config (`red` marks production)."""
+
+
+class CheckState(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    REFUSE = "refuse"
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """One preflight check with its outcome."""
+
+    id: str
+    state: CheckState
+    detail: str = ""
+    reason: str | None = None
+    label: str = ""
+    """A noun for the list of what was checked: `run.sh and its interpreter`."""
+
+
+class CachePlan(Struct, frozen=True, kw_only=True):
+    path: str
+    exists: bool
+    bytes: int | None = None
+    files: int | None = None
+    partial: bool = False
+    """True when counting was cut short: the figures are lower bounds."""
+    refused: str | None = None
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a restart or a stop would do, before anything is touched."""
+
+    plan_id: str
+    action: str
+    """`restart` or `stop`."""
+    target: str
+    name: str = ""
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+    log_path: str = ""
+    replaces: tuple[Process, ...] = ()
+    replaced_name: str | None = None
+    replaced_id: str | None = None
+    replaced_by_hand: bool = False
+    lost_steps: int | None = None
+    checkpoint_step: int | None = None
+    gpu_bytes: int | None = None
+    """GPU memory that the replaced processes hold."""
+    bystanders: tuple[Process, ...] = ()
+    caches: tuple[CachePlan, ...] = ()
+    keep_cache: bool = False
+    stop_signal: str = "TERM"
+    grace_s: float = 20.0
+    env_changed: dict[str, tuple[str | None, str | None]] = {}
+    """Against the last run: name -> (then, now); secret-looking values masked."""
+    env_same: int = 0
+    files_changed: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    usual_launch_s: float | None = None
+    under_way: Lock | None = None
+    made_at: float = 0.0
+
+    @property
+    def refused(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if check.state is CheckState.REFUSE)
+
+
+class Overrides(Struct, frozen=True, kw_only=True):
+    """What one restart changes against the config."""
+
+    name: str | None = None
+    env: dict[str, str] = {}
+    unset: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    keep_cache: bool = False
+    note: str = ""
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """The keeper has taken a request; nothing is promised beyond that."""
+
+    run_id: str
+    name: str
+    action: str = "restart"

@@ -1,0 +1,452 @@
+"""The words between console and agent, and the files that the keeper leaves: one schema for both.
+
+One JSON object a line. The console sends *operations* (`op`, `id`), the agent answers each with a reply (`re`, `ok`) and
+sends *events* (`ev`) on its own. A reply or event with `n` is followed by exactly `n` raw bytes. The host side is written
+in plain dicts (standard library only); these structs are what the console decodes them into, and the documentation of
+their fields. Times named `*_bt` are seconds of the host's CLOCK_BOOTTIME, `*_wall` its wall clock. Unknown fields are
+ignored and every field that may be absent has a default, since a keeper can be older than its console.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+PROTOCOL_VERSION = 1
+MAX_LINE_BYTES = 4 * 1024 * 1024
+
+
+class ProcId(Struct, frozen=True, kw_only=True):
+    """A process by pid and start ticks (field 22 of /proc/PID/stat), never by pid alone."""
+
+    pid: int
+    start: int
+
+
+# -- what the console sends -------------------------------------------------------------------------------------------
+
+
+class GpuSpec(Struct, frozen=True, kw_only=True):
+    expected: int | None = None
+    simulated: str | None = None
+    """Path of a GPU state file: the demo's source."""
+
+
+class PreflightSpec(Struct, frozen=True, kw_only=True):
+    free_gib: float | None = None
+    files: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+class RunSpec(Struct, frozen=True, kw_only=True):
+    """What to run and how to recognise it: the config of a target merged with one restart's overrides."""
+
+    target: str
+    name: str
+    """Template (`slammed{n}`) or final name."""
+    command: tuple[str, ...]
+    cwd: str
+    log: str
+    """Template with `{name}`."""
+    env: dict[str, str] = {}
+    unset: tuple[str, ...] = ()
+    match: tuple[str, ...] = ()
+    caches: tuple[str, ...] = ()
+    keep_cache: bool = False
+    stop_signal: str = "TERM"
+    grace_s: float = 20.0
+    start_s: float = 0.5
+    """Alive for this long after exec means spawned."""
+    preflight: PreflightSpec = PreflightSpec()
+    gpus: GpuSpec = GpuSpec()
+
+
+class Watch(Struct, frozen=True, kw_only=True, tag_field="op", tag="watch"):
+    """First operation on the control connection: what to watch, for how long without a word from us."""
+
+    id: int
+    spec: RunSpec
+    state_dir: str | None = None
+    interval_s: float = 1.0
+    lease_s: float = 20.0
+
+
+class Ping(Struct, frozen=True, kw_only=True, tag_field="op", tag="ping"):
+    """Renews the lease; answered with Pong fields `bt` and `wall`."""
+
+    id: int
+
+
+class MakePlan(Struct, frozen=True, kw_only=True, tag_field="op", tag="plan"):
+    """Answered with a WirePlan. Touches nothing."""
+
+    id: int
+    action: str  # "restart" | "stop"
+    spec: RunSpec
+
+
+class Execute(Struct, frozen=True, kw_only=True, tag_field="op", tag="execute"):
+    """Carry a plan out. Answered when a keeper has taken it (`state`), or refused with a reason.
+
+    `request` is also the run's id; a resend with the same one answers as the first did and starts nothing.
+    """
+
+    id: int
+    request: str
+    action: str
+    spec: RunSpec
+    name: str
+    log_path: str
+    replaces: tuple[ProcId, ...]
+    replaced_id: str | None
+    operator: str
+    origin: str
+    ttl_s: float = 60.0
+    note: str = ""
+
+
+class LogFollow(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_follow"):
+    """Bulk connection: send this file from `offset` on (negative: that many bytes before its end), and go on.
+
+    With `dev`, `inode` and `fingerprint` (hex of the up to 1,024 bytes before `offset`) the agent proves that it is
+    still the same content; else it answers with state `rotated` or `truncated` and starts at 0.
+    Only one file is followed at a time; a new LogFollow replaces the old one.
+    """
+
+    id: int
+    path: str
+    offset: int
+    pid: int | None = None
+    """Fall back to /proc/PID/fd/1 where the path is gone (deleted while open)."""
+    dev: int | None = None
+    inode: int | None = None
+    fingerprint: str | None = None
+    credit_bytes: int = 262144
+
+
+class LogCredit(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_credit"):
+    """No reply: allows `bytes` more of LogChunk data to be sent."""
+
+    bytes: int
+
+
+class LogRead(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_read"):
+    """Answered with raw bytes (`n`) of the range, and `size` of the file now."""
+
+    id: int
+    path: str
+    offset: int
+    length: int
+
+
+class Recorder(Struct, frozen=True, kw_only=True, tag_field="op", tag="recorder"):
+    """Answered with the flight recorder of a run: `records` (see Growth)."""
+
+    id: int
+    run: str
+
+
+class Bye(Struct, frozen=True, kw_only=True, tag_field="op", tag="bye"):
+    """Ends the agent at once."""
+
+
+# -- what the agent says ----------------------------------------------------------------------------------------------
+
+
+class Hello(Struct, frozen=True, kw_only=True):
+    """First line after the bootstrap."""
+
+    v: int
+    pid: int
+    python: str
+    boot: str
+    """`boot_id/start ticks of pid 1`: changes when the host or the container restarts."""
+    user: str
+    uid: int
+    node: str
+    bt: float
+    wall: float
+    booted_wall: float
+    systemd: bool
+    systemd_system: bool = False
+    """A system manager answers, so services can be started."""
+    state_dir: str = ""
+
+
+class HostStage(Struct, frozen=True, kw_only=True):
+    """A stage as the keeper journals it, written before and after the deed."""
+
+    state: str  # active | done | skipped | failed
+    began_wall: float | None = None
+    began_bt: float | None = None
+    ended_wall: float | None = None
+    ended_bt: float | None = None
+    evidence: str = ""
+    detail: str = ""
+    why: str = ""
+    reason: str | None = None
+
+
+class LogIdent(Struct, frozen=True, kw_only=True):
+    path: str
+    dev: int | None = None
+    inode: int | None = None
+
+
+class ExitRecord(Struct, frozen=True, kw_only=True):
+    code: int | None = None
+    signal: int | None = None
+    ended_wall: float | None = None
+    ended_bt: float | None = None
+    lived_s: float | None = None
+    by: str | None = None
+    by_request: str | None = None
+    oom: str = "unknown"
+    oom_detail: str = ""
+    all_gone: bool = False
+    """ECHILD was reached: nothing of the run is left."""
+    stragglers: tuple[str, ...] = ()
+    exec_errno: int | None = None
+
+
+class CudaRecord(Struct, frozen=True, kw_only=True):
+    contexts: tuple[int, ...] = ()
+    expected: int | None = None
+    rule: str = ""
+    source: str = ""
+    why: str = ""
+    first_bt: float | None = None
+    complete_bt: float | None = None
+
+
+class RunRecord(Struct, frozen=True, kw_only=True):
+    """A run directory's files in one object: run.json, status.json, exit.json."""
+
+    id: str
+    action: str = "restart"
+    name: str = ""
+    target: str = ""
+    boot: str = ""
+    state: str = ""
+    """accepted | killing | cache | spawned | running | ended | stopped | refused | failed | interrupted"""
+    operator: str = ""
+    origin: str = ""
+    note: str = ""
+    accepted_wall: float = 0.0
+    accepted_bt: float = 0.0
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+    env: dict[str, str] = {}
+    log: LogIdent | None = None
+    stages: dict[str, HostStage] = {}
+    replaced_id: str | None = None
+    replaced_name: str | None = None
+    keeper: ProcId | None = None
+    keeper_alive: bool | None = None
+    main: ProcId | None = None
+    main_alive: bool | None = None
+    alive: bool | None = None
+    """Something of the run's process tree lives."""
+    cuda: CudaRecord | None = None
+    gpu_peak: dict[str, int] = {}
+    """GPU index -> highest bytes used while the run lived."""
+    exit: ExitRecord | None = None
+    reason: str | None = None
+    detail: str = ""
+    stopping: str | None = None
+    """Operator whose stop or restart is being carried out on this run."""
+    spawned_bt: float | None = None
+
+
+class HandRun(Struct, frozen=True, kw_only=True):
+    """A run that no keeper of ours started, recognised by an exact argv element."""
+
+    main: ProcId
+    argv: tuple[str, ...]
+    matched: str
+    cwd: str = ""
+    age_s: float | None = None
+    started_by: str = ""
+    session: str = ""
+    pids: tuple[ProcId, ...] = ()
+    """The main process and its kin: descendants, holders of its log or of nvidia-uvm that descend from it."""
+    log: LogIdent | None = None
+
+
+class WireProcess(Struct, frozen=True, kw_only=True):
+    pid: int
+    start: int
+    ppid: int | None = None
+    argv: tuple[str, ...] = ()
+    state: str = ""
+    age_s: float | None = None
+    rss: int | None = None
+    cpu_pct: float | None = None
+    uvm: bool = False
+
+
+class WireGpu(Struct, frozen=True, kw_only=True):
+    i: int
+    uuid: str = ""
+    name: str = ""
+    used: int | None = None
+    total: int | None = None
+    util: int | None = None
+    power_mw: int | None = None
+    limit_mw: int | None = None
+    temp: int | None = None
+    procs: tuple[tuple[int, int | None], ...] | None = None
+    """(pid, bytes or None) as the source states them; None where it can't list processes."""
+    context: bool | None = None
+    """Whether the current run holds a context here."""
+    owner: str = "unknown"
+    peak: int | None = None
+    warning: str = ""
+
+
+class LockHolder(Struct, frozen=True, kw_only=True):
+    operator: str = ""
+    origin: str = ""
+    run: str = ""
+    name: str = ""
+    stage: str = ""
+    since_wall: float | None = None
+    since_bt: float | None = None
+    action: str = ""
+
+
+class StateEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="state"):
+    """What runs on this target: sent at the start and whenever anything in it changes."""
+
+    bt: float
+    wall: float
+    run: RunRecord | None = None
+    """The newest accepted restart's record, alive or ended; None where there is none."""
+    hand: tuple[HandRun, ...] = ()
+    lock: LockHolder | None = None
+    last: tuple[RunRecord, ...] = ()
+    """Older runs, newest first, at most 20 (sent with the first event and when a run ends)."""
+
+
+class ProcsEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="procs"):
+    bt: float
+    procs: tuple[WireProcess, ...] = ()
+    cpu_cores: float | None = None
+
+
+class GpusEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="gpus"):
+    bt: float
+    source: str
+    why: str = ""
+    driver: str = ""
+    rule: str = ""
+    gpus: tuple[WireGpu, ...] = ()
+
+
+class LogEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="log"):
+    """Bulk: a chunk (`n` raw bytes follow, 0 for a pure status) of the followed file."""
+
+    bt: float
+    path: str
+    state: str
+    """missing | empty | following | truncated | rotated | deleted | unreadable"""
+    offset: int = 0
+    size: int | None = None
+    dev: int | None = None
+    inode: int | None = None
+    n: int = 0
+    skipped_from: int | None = None
+    """With this set, bytes [skipped_from, offset) were left out because the follower was too far behind."""
+    detail: str = ""
+
+
+class Warn(Struct, frozen=True, kw_only=True, tag_field="ev", tag="warn"):
+    """Something on the host that a person should know: slug and sentence."""
+
+    bt: float
+    reason: str
+    detail: str = ""
+
+
+AgentEvent = StateEvent | ProcsEvent | GpusEvent | LogEvent | Warn
+
+
+class WireError(Struct, frozen=True, kw_only=True):
+    reason: str
+    detail: str = ""
+    data: dict[str, Any] = {}
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """`{"re": id, "ok": true, "data": {...}}` or `{"re": id, "ok": false, "error": {...}}`."""
+
+    re: int
+    ok: bool
+    data: dict[str, Any] = {}
+    error: WireError | None = None
+    n: int = 0
+
+
+class WireCheck(Struct, frozen=True, kw_only=True):
+    id: str
+    state: str  # ok | warn | refuse
+    detail: str = ""
+    reason: str | None = None
+    label: str = ""
+
+
+class WireCache(Struct, frozen=True, kw_only=True):
+    path: str
+    exists: bool
+    bytes: int | None = None
+    files: int | None = None
+    partial: bool = False
+    refused: str | None = None
+
+
+class WirePlan(Struct, frozen=True, kw_only=True):
+    """Reply data of MakePlan. `plan_id` hashes what compare-and-swap compares: pids with starts, argv, cwd, log, name,
+    env, caches, script hashes; not ages or sizes."""
+
+    plan_id: str
+    action: str
+    name: str = ""
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+    log_path: str = ""
+    replaces: tuple[WireProcess, ...] = ()
+    replaced_id: str | None = None
+    replaced_name: str | None = None
+    by_hand: bool = False
+    bystanders: tuple[WireProcess, ...] = ()
+    caches: tuple[WireCache, ...] = ()
+    checks: tuple[WireCheck, ...] = ()
+    env_changed: dict[str, tuple[str | None, str | None]] = {}
+    env_same: int = 0
+    files_changed: tuple[str, ...] = ()
+    gpu_bytes: int | None = None
+    lock: LockHolder | None = None
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """Reply data of Execute: the keeper runs and has taken the request."""
+
+    run: str
+    name: str
+    keeper: ProcId | None = None
+    state: str = ""
+
+
+class Growth(Struct, frozen=True, kw_only=True):
+    """A line of recorder.ndjson. `k` is `log` (size of the log), `stage`, `gpu`, `proc` or `exit`."""
+
+    k: str
+    bt: float
+    wall: float = 0.0
+    size: int | None = None
+    stage: str | None = None
+    state: str | None = None
+    detail: str = ""
+    gpus: list[list[int | None]] = []
+    """For `gpu`: [index, used_bytes, util_pct, power_mw] each."""

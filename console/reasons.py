@@ -1,0 +1,156 @@
+"""The catalogue of everything that can be wrong: one entry a reason, and the error that carries one.
+
+An entry says what it means, what is safe and what to do next; nothing else in the console words advice of its own.
+Everybody may import this module; it imports only the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+from console.model import Severity
+
+
+class Exit(IntEnum):
+    """Exit codes of the command line."""
+
+    OK = 0
+    BUG = 1
+    USAGE = 2
+    REFUSED = 3
+    LOCKED = 4
+    NOTHING_RUNS = 5
+    UNHEALTHY = 6
+    FAILED_KILLING = 10
+    FAILED_CACHE = 11
+    FAILED_SPAWNED = 12
+    FAILED_CUDA = 13
+    FAILED_STEPPING = 14
+    ENDED = 15
+    REPLACED = 16
+    TIMEOUT = 20
+    LINK = 30
+    ENTRY = 31
+    INTERRUPTED = 130
+
+
+class Reason(StrEnum):
+    # the way to the host
+    LINK_UNREACHABLE = "link_unreachable"
+    LINK_TIMEOUT = "link_timeout"
+    LINK_LOST = "link_lost"
+    DNS_FAILED = "dns_failed"
+    JUMP_FAILED = "jump_failed"
+    LOGIN_REFUSED = "login_refused"
+    IDENTITY_UNUSABLE = "identity_unusable"
+    HOST_KEY_UNKNOWN = "host_key_unknown"
+    HOST_KEY_CHANGED = "host_key_changed"
+    # the way into the container
+    WRAPPER_MISSING = "wrapper_missing"
+    CONTAINER_MISSING = "container_missing"
+    CONTAINER_STOPPED = "container_stopped"
+    CONTAINER_FROZEN = "container_frozen"
+    PYTHON_MISSING = "python_missing"
+    PYTHON_TOO_OLD = "python_too_old"
+    PYTHON_INCOMPLETE = "python_incomplete"
+    BOOTSTRAP_FAILED = "bootstrap_failed"
+    AGENT_ENDED = "agent_ended"
+    PROTOCOL = "protocol"
+    # preflight
+    COMMAND_NOT_FOUND = "command_not_found"
+    EXEC_NOT_PERMITTED = "exec_not_permitted"
+    BAD_INTERPRETER = "bad_interpreter"
+    EXEC_FORMAT = "exec_format"
+    CRLF_SCRIPT = "crlf_script"
+    SCRIPT_SYNTAX = "script_syntax"
+    CWD_MISSING = "cwd_missing"
+    LOG_DIR_MISSING = "log_dir_missing"
+    LOG_DIR_UNWRITABLE = "log_dir_unwritable"
+    DISK_SPACE_LOW = "disk_space_low"
+    FILE_MISSING = "file_missing"
+    MISSING_MODULE = "missing_module"
+    GPUS_MISSING = "gpus_missing"
+    GPU_MEMORY_FOREIGN = "gpu_memory_foreign"
+    STATE_DIR_UNUSABLE = "state_dir_unusable"
+    DIES_AT_LOGOUT = "dies_at_logout"
+    # requests
+    NOT_CONFIRMED = "not_confirmed"
+    PLAN_CHANGED = "plan_changed"
+    PLAN_UNKNOWN = "plan_unknown"
+    REQUEST_EXPIRED = "request_expired"
+    RESTART_UNDER_WAY = "restart_under_way"
+    UNEXPECTED_RUN = "unexpected_run"
+    NOTHING_RUNS = "nothing_runs"
+    READ_ONLY = "read_only"
+    NO_LINK = "no_link"
+    KEEPER_NOT_STARTED = "keeper_not_started"
+    # the transaction
+    SURVIVORS = "survivors"
+    GPU_MEMORY_HELD = "gpu_memory_held"
+    CACHE_REFUSED = "cache_refused"
+    CACHE_FAILED = "cache_failed"
+    EXEC_FAILED = "exec_failed"
+    LOG_NOT_OPENED = "log_not_opened"
+    INTERRUPTED = "interrupted"
+    # the run
+    EXIT_WITHOUT_STEP = "exit_without_step"
+    EXIT_STATUS = "exit_status"
+    PYTHON_EXCEPTION = "python_exception"
+    CUDA_OOM = "cuda_oom"
+    CUDA_INIT_FAILED = "cuda_init_failed"
+    HOST_OOM = "host_oom"
+    CGROUP_OOM = "cgroup_oom"
+    SIGKILL_UNKNOWN = "sigkill_unknown"
+    SIGTERM_EXTERNAL = "sigterm_external"
+    SIGHUP = "sighup"
+    SEGFAULT = "segfault"
+    SIGNALLED = "signalled"
+    DISK_FULL = "disk_full"
+    NAN_LOSS = "nan_loss"
+    STALLED = "stalled"
+    SLOW = "slow"
+    OUTPUT_BUFFERED = "output_buffered"
+    FORMAT_UNKNOWN = "format_unknown"
+    STAGE_LATE = "stage_late"
+    HOST_RESTARTED = "host_restarted"
+    KEEPER_LOST = "keeper_lost"
+    COMPLETED = "completed"
+    STOPPED_BY_OPERATOR = "stopped_by_operator"
+    REPLACED = "replaced"
+    GPU_HEADROOM = "gpu_headroom"
+    UNKNOWN = "unknown"
+    # our own
+    CONFIG = "config"
+    BUG = "bug"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the catalogue says of one reason."""
+
+    title: str
+    meaning: str
+    safe: str
+    next: tuple[str, ...]
+    severity: Severity = Severity.ERROR
+
+
+CATALOGUE: dict[Reason, Entry] = {}
+
+
+@dataclass(slots=True)
+class ConsoleError(Exception):
+    """A failure with a reason of the catalogue; `detail` is one line of facts, never advice.
+
+    `exit_code` is what the command line ends with; `tail` holds the last lines of a foreign stderr; `data` machine facts.
+    """
+
+    reason: Reason
+    detail: str = ""
+    exit_code: Exit = Exit.BUG
+    tail: tuple[str, ...] = ()
+    data: dict[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
