@@ -1,8 +1,8 @@
 """The values that every part of the console shares: stages, verdicts, GPUs, plans and the snapshot.
 
-Only frozen, serialisable structs live here, and no behaviour beyond trivial derivations. Anybody may import this module;
-it imports nothing of ours. Times named `*_at` are Unix seconds (UTC) on the console's clock; durations end in `_s`, sizes
-in `_bytes`. Absent is `None`, never 0.
+Only frozen, serialisable structs live here, and no behaviour beyond trivial derivations. Anybody may import this
+module; it imports nothing of ours. Times named `*_at` are Unix seconds (UTC) on the console's clock; durations end in
+`_s`, sizes in `_bytes`. Absent is `None`, never 0.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Stage(StrEnum):
     STEPPING = "stepping"
 
     @property
-    def title(self) -> str:
-        return _STAGE_TITLES[self]
+    def label(self) -> str:
+        return _STAGE_LABELS[self]
 
 
-_STAGE_TITLES = {
+_STAGE_LABELS = {
     Stage.KILLING: "killing",
     Stage.CACHE: "clearing cache",
     Stage.SPAWNED: "spawned",

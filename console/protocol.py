@@ -1,10 +1,11 @@
 """The words between console and agent, and the files that the keeper leaves: one schema for both.
 
-One JSON object a line. The console sends *operations* (`op`, `id`), the agent answers each with a reply (`re`, `ok`) and
-sends *events* (`ev`) on its own. A reply or event with `n` is followed by exactly `n` raw bytes. The host side is written
-in plain dicts (standard library only); these structs are what the console decodes them into, and the documentation of
-their fields. Times named `*_bt` are seconds of the host's CLOCK_BOOTTIME, `*_wall` its wall clock. Unknown fields are
-ignored and every field that may be absent has a default, since a keeper can be older than its console.
+One JSON object a line. The console sends *operations* (`op`, `id`), the agent answers each with a reply (`re`, `ok`)
+and sends *events* (`ev`) on its own. A reply or event with `n` is followed by exactly `n` raw bytes. The host side is
+written in plain dicts (standard library only); these structs are what the console decodes them into, and the
+documentation of their fields. Times named `*_bt` are seconds of the host's CLOCK_BOOTTIME, `*_wall` its wall clock.
+Unknown fields are ignored and every field that may be absent has a default, since a keeper can be older than its
+console.
 """
 
 from __future__ import annotations

@@ -143,7 +143,8 @@ CATALOGUE: dict[Reason, Entry] = {}
 class ConsoleError(Exception):
     """A failure with a reason of the catalogue; `detail` is one line of facts, never advice.
 
-    `exit_code` is what the command line ends with; `tail` holds the last lines of a foreign stderr; `data` machine facts.
+    `exit_code` is what the command line ends with; `tail` holds the last lines of a foreign stderr; `data` machine
+    facts.
     """
 
     reason: Reason
