@@ -1,0 +1,48 @@
+"""The one text that is streamed to a host: all of console.host and pynvml, ready to run.
+
+Wire form: the bootstrap sends `entry_line("agent") + build_payload()` as the N bytes that the host's Python reads from
+its stdin and execs. The entry line sets the global `DFLASH_ENTRY = ("agent", [...])`; console/host/loader.py says what
+the text then does. The agent's first line on stdout is the Hello object; stdin after the N bytes carries operations.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import zlib
+from importlib.resources import files
+from pathlib import Path
+
+from console.host import loader
+
+
+def build_payload() -> bytes:
+    """Return the program text; ASCII, the same bytes for the same sources. Costs about 0.1 s: callers keep it.
+
+    Raises: ModuleNotFoundError where our dependency nvidia-ml-py is not installed.
+    """
+    packed = zlib.compress(json.dumps(_sources(), sort_keys=True).encode("ascii"), 9)
+    return loader.assemble(base64.b64encode(packed))
+
+
+def entry_line(entry: str, *args: str) -> bytes:
+    """Return the line that stands before the program and says what to run: `entry_line("agent")`."""
+    return f"DFLASH_ENTRY = {(entry, [*args])!a}\n".encode("ascii")
+
+
+def _sources() -> dict[str, str]:
+    found = {"pynvml": _source_of("pynvml")}
+    for entry in files("console.host").iterdir():
+        if entry.name.endswith(".py"):
+            module = entry.name.removesuffix(".py")
+            name = loader.PACKAGE if module == "__init__" else f"{loader.PACKAGE}.{module}"
+            found[name] = entry.read_text("utf-8")
+    return found
+
+
+def _source_of(module: str) -> str:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(module, name=module)
+    return Path(spec.origin).read_text("utf-8")
