@@ -1,0 +1,182 @@
+"""The lab does what its fixtures promise; a test elsewhere that leans on it would else fail for the lab's sake."""
+
+import subprocess
+import time
+import tomllib
+
+import pytest
+
+from tests.lab.containers import Container
+from tests.lab.session import Lab
+from tests.lab.sshd import Sshd
+from tests.lab.wire import Wire
+from tests.waiting import until
+
+
+def test_pct_exec_reaches_the_container_and_passes_its_exit_status(container: Container, host: Sshd) -> None:
+    done = host.run(*container.exec_prefix, "sh -c 'hostname; exit 7'")
+
+    assert (done.returncode, done.stdout.strip()) == (7, f"ct{container.number}")
+
+
+def test_training_host_is_reached_by_the_jump_host(lab: Lab, plain_container: Container, jump: Sshd) -> None:
+    done = lab.host("jump").run(*plain_container.exec_prefix, "hostname")
+
+    assert (done.returncode, done.stdout.strip()) == (0, "ct200")
+    assert "Accepted publickey" in jump.log
+
+
+def test_stdin_of_pct_exec_is_binary_clean(plain_container: Container, host: Sshd) -> None:
+    every_byte = bytes(range(256)) * 400
+
+    argv = host.ssh_argv(*plain_container.exec_prefix, "cat")
+    done = subprocess.run(argv, input=every_byte, capture_output=True, timeout=20, check=True)
+
+    assert done.stdout == every_byte
+
+
+def test_systemd_is_pid_1_only_where_promised(plain_container: Container, systemd_container: Container) -> None:
+    assert plain_container.run(["systemctl", "--version"], check=False).returncode == 127
+    assert systemd_container.read("/proc/1/comm") == "systemd\n"
+    assert systemd_container.run(["systemd-run", "--wait", "--quiet", "true"]).returncode == 0
+
+
+def test_minimal_container_has_an_incomplete_python(minimal_container: Container) -> None:
+    assert minimal_container.run(["python3", "-Ic", "import sys"]).returncode == 0
+
+    done = minimal_container.run(["python3", "-Ic", "import json"], check=False)
+
+    assert (done.returncode, "No module named 'json'" in done.stderr) == (1, True)
+
+
+def test_files_go_in_and_come_out_also_on_tmpfs(container: Container) -> None:
+    container.write("/dev/shm/deep/hello.sh", "#!/bin/sh\necho hello from $(hostname)\n", mode=0o755)
+
+    said = container.run(["/dev/shm/deep/hello.sh"]).stdout
+
+    assert said == f"hello from ct{container.number}\n"
+    assert container.read("/dev/shm/none") == ""
+    container.remove("/dev/shm/deep")
+
+
+def test_holder_of_the_stand_in_uvm_device_is_seen(container: Container) -> None:
+    device = container.touch_uvm()
+    line = f"setsid -f sleep 60 <{device} >/dev/null 2>&1"
+
+    container.run(["bash", "-c", line])
+
+    (pid,) = until(lambda: [p for p, argv in container.processes().items() if argv == ["sleep", "60"]])
+    assert str(container.path(f"/proc/{pid}/fd/0").readlink()) == device
+    container.kill_all([pid])
+    container.remove(device)
+
+
+def test_cut_kills_the_connection_but_not_what_runs_in_the_container(plain_container: Container, host: Sshd) -> None:
+    line = "sh -c 'setsid -f sleep 77 </dev/null >/dev/null 2>&1; echo up; exec sleep 78'"
+    argv = host.ssh_argv(*plain_container.exec_prefix, line)
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as ssh:
+        assert ssh.stdout is not None
+        assert ssh.stdout.readline() == "up\n"
+
+        assert host.cut() >= 1
+
+        assert ssh.wait(timeout=5) == 255
+    survivors = [pid for pid, argv in plain_container.processes().items() if argv[0] == "sleep" and argv[1] in "77 78"]
+    assert survivors
+    plain_container.kill_all(survivors)
+
+
+def test_server_refuses_while_stopped_and_is_itself_again_after(lab: Lab) -> None:
+    server = lab.host("jump")
+    server.stop()
+    refused = server.run("true")
+
+    server.start()
+
+    assert refused.returncode == 255
+    assert server.run("echo", "back").stdout == "back\n"
+
+
+def test_dropped_wire_is_silent_and_comes_back(wire: Wire, plain_container: Container) -> None:
+    hostname = [*plain_container.exec_prefix, "hostname"]
+    assert wire.host.run(*hostname).stdout.strip() == "ct200"
+    with subprocess.Popen(
+        wire.host.ssh_argv("cat"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as ssh:
+        assert ssh.stdin is not None
+        assert ssh.stdout is not None
+        ssh.stdin.write("before\n")
+        assert ssh.stdout.readline() == "before\n"
+
+        wire.drop()
+        ssh.stdin.write("during\n")
+
+        with pytest.raises(subprocess.TimeoutExpired):
+            ssh.wait(timeout=1)
+        wire.restore()
+        assert ssh.stdout.readline() == "during\n"
+        ssh.stdin.close()
+        assert ssh.wait(timeout=5) == 0
+
+
+def test_limited_wire_is_as_slow_as_asked(wire: Wire) -> None:
+    wire.limit(bytes_per_s=1_000_000)
+    started = time.monotonic()
+
+    wire.host.run("head", "-c", "1500000", "/dev/zero", timeout_s=20)
+
+    assert 1.0 < time.monotonic() - started < 6
+
+
+def test_frozen_container_hangs_an_attach_until_it_thaws(lab: Lab) -> None:
+    container = lab.fresh_container()
+    container.freeze()
+    with subprocess.Popen(lab.host().ssh_argv(*container.exec_prefix, "true"), stdin=subprocess.DEVNULL) as ssh:
+        with pytest.raises(subprocess.TimeoutExpired):
+            ssh.wait(timeout=1)
+
+        container.thaw()
+
+        assert ssh.wait(timeout=5) == 0
+    container.stop()
+
+
+def test_stopped_container_refuses_and_keeps_its_disk(lab: Lab) -> None:
+    container = lab.fresh_container()
+    container.write("/root/kept", "yes")
+    before = container.read("/proc/sys/kernel/random/boot_id")
+    container.stop()
+    refused = lab.host().run(*container.exec_prefix, "true")
+
+    container.start()
+
+    assert (refused.returncode, "Failed to get init pid" in refused.stderr) == (1, True)
+    assert container.read("/root/kept") == "yes"
+    assert container.run(["cat", "/proc/sys/kernel/random/boot_id"]).stdout != before
+    container.stop()
+
+
+def test_config_for_the_console_is_toml_with_the_way_in(lab: Lab, plain_container: Container) -> None:
+    text = lab.config(plain_container, way="jump", env={"A b": 'c "d"'}, match=["train.py"])
+
+    target = tomllib.loads(text)["targets"]["lab"]
+
+    assert target["exec"] == ["pct", "exec", "200", "--"]
+    assert target["jump"] == f"root@127.0.0.2:{lab.jump.port}"
+    assert target["env"] == {"A b": 'c "d"'}
+
+
+def test_session_leaves_nothing_behind() -> None:
+    session = Lab()
+    container = session.container("plain")
+    session.wire.host.run("true")
+    init = container.root
+
+    session.close()
+
+    assert not session.folder.exists()
+    assert not init.exists()
+    mounts = subprocess.run(["findmnt", "-rn", "-o", "TARGET"], capture_output=True, text=True, check=True).stdout
+    assert str(session.folder) not in mounts
+    names = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+    assert session.folder.name not in names
