@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 _PROGRAMS = {
     "ssh": "openssh-client",
@@ -19,6 +20,8 @@ def missing() -> list[str]:
     """Return one phrase for each thing that the lab needs and does not find; empty when it can come up."""
     complaints = [] if os.geteuid() == 0 else ["not root"]
     complaints += [f"no {name} (package {package})" for name, package in _PROGRAMS.items() if not shutil.which(name)]
+    if not Path("/sys/fs/cgroup/cgroup.procs").exists() and not any(Path("/sys/fs/cgroup").glob("*/cgroup.procs")):
+        complaints.append("no control groups mounted at /sys/fs/cgroup")
     return complaints
 
 
