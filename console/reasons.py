@@ -1,7 +1,7 @@
 """The catalogue of everything that can be wrong: one entry a reason, and the error that carries one.
 
 An entry says what it means, what is safe and what to do next; nothing else in the console words advice of its own.
-Everybody may import this module; it imports only the model.
+The words are in `console.catalogue`. Everybody may import this module; it imports only those and the model.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
-from console.model import Severity
+from console.catalogue import ENTRIES, Entry
+
+__all__ = ["CATALOGUE", "ConsoleError", "Entry", "Exit", "Reason"]
 
 
 class Exit(IntEnum):
@@ -125,18 +127,7 @@ class Reason(StrEnum):
     BUG = "bug"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What the catalogue says of one reason."""
-
-    title: str
-    meaning: str
-    safe: str
-    next: tuple[str, ...]
-    severity: Severity = Severity.ERROR
-
-
-CATALOGUE: dict[Reason, Entry] = {}
+CATALOGUE: dict[Reason, Entry] = {Reason(slug): entry for slug, entry in ENTRIES.items()}
 
 
 @dataclass(slots=True)
