@@ -613,7 +613,7 @@ class Trainer:
             total=total,
             loss=math.nan if bad else 1.19 + 2.81 * math.exp(-step / 2400) + gauss(0, 0.003),
             acc=0.0 if bad else max(0.0, 0.55 - 0.5 * math.exp(-step / 2400) + gauss(0, 0.0008)),
-            lr=6.5e-4 * min(1.0, step / 2400) * (0.5 + 0.5 * math.cos(math.pi * step / total)),
+            lr=6.5e-4 * min(1.0, step / 2400) * (0.55 + 0.45 * math.cos(math.pi * step / total)),
             grad_norm=math.nan if bad else abs(0.41 + gauss(0, 0.03)),
             tok_s=STEADY_TOK_S * speed,
             took_s=self.options.step_time / speed,

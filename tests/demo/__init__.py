@@ -1,0 +1,1 @@
+"""The demo: the simulated trainer, its GPUs and the embedded host."""

@@ -1,0 +1,1 @@
+"""An NVML library for tests: the real binding, ctypes structs included, without a GPU."""
