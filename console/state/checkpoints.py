@@ -1,0 +1,71 @@
+"""Tells lines that report a checkpoint, whatever the trainer: begun or completed, and of which step. Pure.
+
+A line that speaks of loading, resuming, deleting, failing or planning is none, and neither is source code that would
+print one.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from console.state.formatrules import INT, parse_number
+
+
+class CheckpointState(StrEnum):
+    STARTED = "started"
+    COMPLETED = "completed"
+
+
+class CheckpointLine(msgspec.Struct, frozen=True, gc=False):
+    state: CheckpointState
+    step: int | None
+    """None where the line names no step."""
+
+
+_WORDS = r"(?:the |a |new |model |training |full |distributed |async |optimizer |sharded ){0,3}"
+_COMPLETED: Final = re.compile(
+    rf"\b(?:saved|wrote|finished (?:saving|writing)) {_WORDS}checkpoint\b"
+    r"|\bcheckpoint(?: \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b",
+    re.IGNORECASE,
+)
+_STARTED: Final = re.compile(rf"\b(?:saving|writing) {_WORDS}checkpoint\b", re.IGNORECASE)
+_OTHER: Final = re.compile(
+    r"\b(?:load(?:ed|ing)?|resum\w*|restor\w*|delet\w*|remov\w*|skip\w*|fail\w*|error|could not|can "
+    r"?not|unable|every|never"
+    r"|not saved|will be|before|disabled|interval|without|last|latest|no)\b|[fF][\"']|\bprint|\blog(?:ger)?\.",
+    re.IGNORECASE,
+)
+_PATH: Final = re.compile(r"\S*/\S*")
+_NAMED_STEP: Final = re.compile(
+    rf"\b(?:step|iteration|iter)[ :=]+(?P<step>{INT})\b|@ (?P<updates>{INT}) updates", re.IGNORECASE
+)
+_PATH_STEP: Final = re.compile(r"(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]0*(?P<step>\d{1,12})(?![\d.]*[\d\w])")
+
+
+def read_checkpoint(text: str) -> CheckpointLine | None:
+    """Return what a line says about a checkpoint, or None where it says nothing about one."""
+    if "heckpoint" not in text and "CHECKPOINT" not in text:
+        return None
+    if (match := _COMPLETED.search(text)) is not None:
+        state = CheckpointState.COMPLETED
+    elif (match := _STARTED.search(text)) is not None:
+        state = CheckpointState.STARTED
+    else:
+        return None
+    if _OTHER.search(_PATH.sub(" ", text)):
+        return None
+    return CheckpointLine(state, _step(text[match.start() :]))
+
+
+def _step(text: str) -> int | None:
+    named = _NAMED_STEP.search(text)
+    found = (named["step"] or named["updates"]) if named is not None else None
+    if found is None:
+        in_path = [match["step"] for match in _PATH_STEP.finditer(text)]
+        found = in_path[-1] if in_path else None
+    value = parse_number(found) if found is not None else None
+    return int(value) if value is not None else None

@@ -1,0 +1,262 @@
+"""What a log format is made of, and how one line is read by it: numbers, prefixes, rules, user patterns.
+
+A format is data (`Format`, `Rule`); the tables are in `formats` and `moreformats`. No state is kept here: what one line
+can not tell (which progress bar is the training, which format the log has) is decided in `metrics`. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import chain
+from typing import Final
+
+
+class Kind(StrEnum):
+    """What a line reports."""
+
+    STEP = "step"
+    EVAL = "eval"
+    CKPT = "ckpt"
+    HEADER = "header"
+    OTHER = "other"
+
+
+class Scope(StrEnum):
+    """Whose tokens a rate counts; rates of different scopes never share a series."""
+
+    GLOBAL = "global"
+    PER_DEVICE = "per_device"
+    RANK = "rank"
+    DERIVED = "derived"
+
+
+class FormatError(ValueError):
+    """A format's name is not known, or a user's pattern can not be used; the message says why and what would do."""
+
+
+FIELDS: Final = frozenset(
+    {
+        "step",
+        "total",
+        "loss",
+        "tok_s",
+        "lr",
+        "grad_norm",
+        "queue_min",
+        "queue_max",
+        "step_s",  # seconds for one step, as the line states it
+        "step_ms",
+        "steps_per_s",
+        "tokens_per_step",
+        "seq_len",
+        "global_batch",
+        "nan_count",
+    }
+)
+"""Names that a rule's groups and a format's aliases may lead to; any other number of a line is an extra field."""
+
+INT: Final = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,12}(?!\d))"
+NUM: Final = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)?\.?\d*(?:[eE][-+]?\d+)?"
+VALUE: Final = (
+    r"(?:[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+|(?=\.\d))(?:\.\d*)?(?:[eE][-+]?\d+)?(?:[KMGkmg](?:it)?)?"
+    r"|[-+]?(?:nan|NaN|NAN|inf|Inf|INF))"
+)
+"""A number, `nan` or `inf`, with thousands commas and a K, M or G; never a number with another unit behind it."""
+_END = r"(?![\w:/])"
+
+SPACED: Final = re.compile(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*)(?: ?[=:] {{0,9}}| {{1,9}})(?P<val>{VALUE}){_END}")
+"""`loss 1.2`, `loss=1.2`, `loss: 1.2`, whatever stands between the pairs."""
+COLON: Final = re.compile(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*): {{0,9}}(?P<val>{VALUE}){_END}")
+RATE_LAST: Final = re.compile(rf"(?<![\w.])(?P<val>{VALUE}) ?(?P<key>tok/s|tokens/s)(?= *(?:[|,)]|$))")
+"""`21.5K tok/s`."""
+PIPED: Final = re.compile(rf"(?P<key>[^|:]+): *(?P<val>{VALUE}) *(?=\||$)")
+"""`grad norm: 1.2 | lm loss: 3.0 |`: keys hold blanks."""
+QUOTED: Final = re.compile(rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s])""")
+"""The pairs of a Python or JSON dictionary, the numbers quoted or not."""
+
+BAR: Final = (
+    rf"\d{{1,3}}%\|[^|]*\| *(?P<step>{INT}) */ *(?P<total>{INT}) *\[[\d:]+<[^,\]]*, *"
+    r"(?:(?P<steps_per_s>[\d.]+) ?(?:it|step)/s|(?P<step_s>[\d.]+) ?s/(?:it|step)|\?[^,\]]*)(?:,(?P<rest>[^\]]*))?\]"
+)
+"""A tqdm bar that counts iterations or steps; downloads (`MB/s`) and data sets (`examples/s`) are not of this shape."""
+
+_SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9}
+_NUMBER = re.compile(rf"\s*(?P<number>{NUM}|[-+]?(?:nan|inf))\s*(?P<suffix>[KMG]?)(?:it)?\s*", re.IGNORECASE)
+
+
+def parse_number(text: str) -> float | None:
+    """Read `1,234`, `21.5K`, `1.23kit`, `2.1e+04` or `nan`; None where it is no number."""
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        pass
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        return float(match["number"].replace(",", "")) * _SUFFIX.get(match["suffix"].upper(), 1.0)
+    except ValueError:
+        return None
+
+
+_PREFIX = re.compile(
+    r"""(?:
+      \s+ | [\ufffd\u2400]+ | [-:|>]+(?=\s)
+    | \[(?:rank|RANK)[ :]?(?P<rank>\d+)\]:?
+    | \((?:[\w.-]+\s)?pid=[^()]{1,60}\)
+    | \[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?
+    | \d\d/\d\d/\d{4}[ ]\d\d:\d\d:\d\d
+    | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?(?=\s)
+    | \[(?:INFO|WARNING|WARN|DEBUG)(?:\|[^\]]{0,80})?\] | (?:INFO|WARNING|DEBUG)(?=[\s:|])
+    | \[[\w.]+\.py:\d+(?::\w+)?\] | [\w.]+\.py:\d+(?=\s) | [\w.]+:\d+(?=\s+>>)
+    | \[(?:titan|deepspeed)\] | root(?=\s-)
+    | (?!step|iter)[a-z][a-z.-]*\d+:(?=\s)
+    | [\w.-]+:\d+\s+[\w.]+:\d+\s+(?=INFO)
+    )*+""",
+    re.VERBOSE,
+)
+
+
+def skip_prefix(text: str) -> tuple[int, str | None]:
+    """Return where the record starts after time stamps, level, rank and logger, and the rank where one is named."""
+    match = _PREFIX.match(text)
+    return (match.end(), match["rank"]) if match is not None else (0, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One shape of line."""
+
+    kind: Kind
+    head: re.Pattern[str]
+    """Matched where the prefix ends. Groups named as in `FIELDS` are read; a group `rest` is searched for `pairs`."""
+    pairs: tuple[re.Pattern[str], ...] = ()
+    """Each finds the groups `key` and `val`, again and again; what the first has read stays."""
+    anywhere: bool = False
+    """The head may stand anywhere in the line."""
+    needs: frozenset[str] = frozenset()
+    """Fields or extra names without which the line is not of this shape (any one of them)."""
+    rejects: frozenset[str] = frozenset()
+    """Keys that say that the line is of another kind."""
+    scope: Scope | None = None
+    """Overrides the scope of the format's rate: `rank` marks a worker's own line."""
+    bar: bool = False
+    """A progress bar: it is complete as soon as its closing bracket has come."""
+    unlabelled: bool = False
+    """A bar that does not say what it counts: only the log around it can tell whether it is the training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """How one trainer writes its log. Add a trainer by adding one of these to a table."""
+
+    name: str
+    title: str
+    literals: tuple[str, ...]
+    """A line that holds none of these is none of its step, eval or header lines: the cheap first test."""
+    rules: tuple[Rule, ...]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """The log's key -> a name of `FIELDS`; other numeric keys become extra fields under their own name."""
+    rates: Mapping[str, Scope] = field(default_factory=dict)
+    """The log's keys that state tokens/s, each with its scope."""
+    vanished_loss_is_nan: bool = False
+    """No loss and a count of NaN steps above 0 means NaN."""
+    zero_loss_is_nan: bool = False
+    """A loss of exactly 0 with a gradient norm of NaN means NaN."""
+    step_from_bar: bool = False
+    """Its records carry no step: it is that of the bar."""
+    checkpoint_at_last_step: bool = False
+    """Its checkpoint lines carry no step and are written right after the step line."""
+    samples: tuple[tuple[str, Mapping[str, object]], ...] = ()
+    """Lines that it must match, each with what must come out."""
+    refuses: tuple[str, ...] = ()
+    """Lines that look like its step lines and must not become steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The numbers of one line, `nan` and `inf` among them."""
+
+    rule: Rule
+    fields: dict[str, float]
+    extra: dict[str, float]
+    scope: Scope | None
+
+
+def read(fmt: Format, text: str, start: int) -> Reading | None:
+    """Read a line by the first rule of a format that fits; `start` is where the record begins after its prefix."""
+    for rule in fmt.rules:
+        match = rule.head.search(text, start) if rule.anywhere else rule.head.match(text, start)
+        if match is not None and (reading := _read_pairs(fmt, rule, match)) is not None:
+            return reading
+    return None
+
+
+def _read_pairs(fmt: Format, rule: Rule, match: re.Match[str]) -> Reading | None:
+    fields: dict[str, float] = {}
+    extra: dict[str, float] = {}
+    scope: Scope | None = None
+    rest = ""
+    for name, raw in match.groupdict().items():
+        if raw is None:
+            continue
+        if name == "rest":
+            rest = raw
+        elif (value := parse_number(raw)) is not None:
+            name = fmt.aliases.get(name, name)
+            (fields if name in FIELDS else extra)[name] = value
+    if "tok_s" in fields:
+        scope = rule.scope or Scope.GLOBAL
+    for pair in chain.from_iterable(pairs.finditer(rest) for pairs in rule.pairs):
+        key = pair["key"].strip()
+        if key in rule.rejects:
+            return None
+        value = parse_number(pair["val"])
+        if value is None:
+            continue
+        if (rate_scope := fmt.rates.get(key)) is not None:
+            if "tok_s" not in fields:
+                fields["tok_s"], scope = value, rule.scope or rate_scope
+        elif (name := fmt.aliases.get(key, "")) and name not in fields:
+            fields[name] = value
+        elif key not in extra:
+            extra[key] = value
+    if rule.needs and rule.needs.isdisjoint(fields) and rule.needs.isdisjoint(extra):
+        return None
+    return Reading(rule, fields, extra, scope)
+
+
+USER_GROUPS: Final[dict[str, str]] = {
+    "step": "step",
+    "total": "total",
+    "loss": "loss",
+    "tok_s": "tok_s",
+    "lr": "lr",
+    "grad_norm": "grad_norm",
+    "queue": "queue_min",
+    "depth": "queue_max",
+}
+
+
+def user_format(pattern: str) -> Format:
+    """Make a format of a user's regular expression with named groups.
+
+    Groups of `USER_GROUPS` lead to the fields of that meaning, others become extra fields; `tok_s` is taken as global.
+    The pattern is searched for anywhere in the line. Raises: FormatError.
+    """
+    try:
+        head = re.compile(pattern)
+    except re.error as exc:
+        raise FormatError(f"the format's regular expression is not valid: {exc}") from exc
+    if "step" not in head.groupindex:
+        known = ", ".join(USER_GROUPS)
+        raise FormatError(
+            f"the format's regular expression needs a group (?P<step>...); other groups it may have: {known}"
+        )
+    if head.search("") is not None:
+        raise FormatError("the format's regular expression matches an empty line")
+    rule = Rule(kind=Kind.STEP, head=head, anywhere=True, needs=frozenset({"step"}))
+    return Format(name="regex", title="the configured pattern", literals=("",), rules=(rule,), aliases=USER_GROUPS)
