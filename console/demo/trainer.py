@@ -294,8 +294,8 @@ def megatron_step(s: Step) -> str:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now)) + f".{int(now % 1 * 1e6):06d}"
     return (
         f" [{stamp}] iteration {s.step:8d}/{s.total:8d} | consumed samples: {s.step * 16:12d} | "
-        f"elapsed time per iteration (ms): {16 * 4096 / s.tok_s * 1000:.1f} | learning rate: {s.lr:.6E} | global batch size: "
-        f"{16:5d} |{loss} loss scale: 1.0 | grad norm: {s.grad_norm:.3f} | "
+        f"elapsed time per iteration (ms): {16 * 4096 / s.tok_s * 1000:.1f} | learning rate: {s.lr:.6E} | "
+        f"global batch size: {16:5d} |{loss} loss scale: 1.0 | grad norm: {s.grad_norm:.3f} | "
         f"number of skipped iterations: {0:3d} | number of nan iterations: {int(bad):3d} |"
     )
 

@@ -273,12 +273,14 @@ def test_orphaned_ranks_keep_their_memory_without_naming_the_script(start: Start
     assert all({str(run.uvm), str(run.log)} <= open_files(pid) for pid in ranks)
 
 
-def test_memory_stays_used_for_the_release_delay(start: Start) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_memory_stays_used_for_the_release_delay(start: Start, number: signal.Signals) -> None:
     run = start("--speed", "50", "--release-delay", "2")
-    until(lambda: len(run.steps) > 3, 10)
+    until(lambda: len(run.steps) > 3 and len(run.holders) == 8, 10)
 
-    run.process.terminate()
+    run.process.send_signal(number)
     run.end()
+    until(lambda: not run.holders, 2)
 
     assert all(gpu["used"] > 70 * GIB and not gpu["procs"] for gpu in run.gpus)
     until(lambda: all(gpu["used"] == GIB // 2 for gpu in run.gpus), 5)
