@@ -1,0 +1,82 @@
+"""The second connection, for bulk log: its failure alone never takes the control connection down.
+
+A flood on the same TCP stream would delay control by a second; so it has a connection of its own wherever the host
+allows that, else a narrow channel beside control, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from console.config import Target
+from console.link import retries
+from console.link.agents import closing, open_agent
+from console.link.channel import AgentChannel, beat
+from console.link.events import AgentSaid, BulkDown, BulkUp, LinkEvent
+from console.link.transport import Connection, connect
+from console.reasons import ConsoleError
+
+log = logging.getLogger(__name__)
+
+SILENCE_S = 10.0  # pongs queue up behind at most 256 KiB of log: 0.13 s at 2 MB/s
+
+
+class Bulk:
+    def __init__(
+        self, target: Target, payload: bytes, next_id: Callable[[], int], on_event: Callable[[LinkEvent], None]
+    ) -> None:
+        self._target, self._payload, self._next_id, self._on_event = target, payload, next_id, on_event
+        self._chance = random.Random()
+        self.channel: AgentChannel | None = None
+
+    async def supervise(self, control: Connection) -> None:
+        """Keep a bulk agent alive for as long as the control connection `control` lives."""
+        why_shared = ""
+        attempt = 0
+        while True:
+            began = time.monotonic()
+            try:
+                async with self._way(control, why_shared) as (connection, why_shared):
+                    await self._serve(connection, why_shared)
+            except ConsoleError as error:
+                attempt = 1 if time.monotonic() - began > retries.STABLE_S else attempt + 1
+                delay = retries.delay_s(attempt, self._chance)
+                self._on_event(BulkDown(reason=error.reason, detail=error.detail, retry_in_s=delay))
+                await asyncio.sleep(delay)
+
+    @asynccontextmanager
+    async def _way(self, control: Connection, why_shared: str) -> AsyncIterator[tuple[Connection, str]]:
+        """Give a connection of our own, or `control` and why: a host that refused once isn't asked again."""
+        own = None
+        if not why_shared:
+            try:
+                own = await connect(self._target)
+            except ConsoleError as error:
+                why_shared = f"no second connection: {error.detail}"
+                log.warning("bulk shares the control connection: %s", error)
+        if own is None:
+            yield control, why_shared
+        else:
+            async with closing(own):
+                yield own, ""
+
+    async def _serve(self, connection: Connection, why_shared: str) -> None:
+        try:
+            async with open_agent(
+                connection,
+                self._target,
+                self._payload,
+                narrow=bool(why_shared),
+                on_event=lambda event, data: self._on_event(AgentSaid(event=event, data=data)),
+                on_held=lambda error: log.warning("bulk waits: %s", error),
+            ) as agent:
+                self.channel = agent.channel
+                self._on_event(BulkUp(shared=bool(why_shared), detail=why_shared))
+                await beat(agent.channel, self._next_id, silence_s=SILENCE_S)
+        finally:
+            self.channel = None

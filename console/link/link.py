@@ -1,0 +1,154 @@
+"""The link to one target: two connections, supervised, with backoff, and what is said over them.
+
+The owner runs `run`, hears events in order through the callback, and asks through `request`. A Link knows nothing of
+runs: after LinkUp the owner says what to watch, after BulkUp which log to follow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import random
+import time
+from collections.abc import Callable
+
+from console.config import Target
+from console.link import retries
+from console.link.agents import Agent, closing, open_agent
+from console.link.bulk import Bulk
+from console.link.channel import AgentChannel, Operation, beat, pong_times
+from console.link.events import AgentSaid, LinkDown, LinkEvent, LinkUp, Rtt
+from console.link.transport import Connection, connect
+from console.protocol import LogCredit, Reply
+from console.reasons import ConsoleError, Exit, Reason
+
+log = logging.getLogger(__name__)
+
+SILENCE_S = 3.5  # a silent cut is noticed within 5 s: three pings missed, and half a second
+_LABEL_NOISE = {"exec", "--", "sudo", "attach", "env"}
+
+
+class Link:
+    """One target's link. `request` and `bulk_request` may be called by any task of the same loop."""
+
+    def __init__(
+        self, target_name: str, target: Target, *, payload: bytes, on_event: Callable[[LinkEvent], None]
+    ) -> None:
+        """`payload`: the whole program text that the host's Python execs, entry line included."""
+        self.target_name = target_name
+        self.label = describe(target)
+        self._target, self._payload, self._on_event = target, payload, on_event
+        self._ids = itertools.count(1)
+        self._chance = random.Random()
+        self._wake = asyncio.Event()
+        self._control: AgentChannel | None = None
+        self._bulk = Bulk(target, payload, self.next_id, on_event)
+        self._attempt = 0
+        self._up_since: float | None = None
+        self._has_been_up = False
+
+    async def run(self) -> None:
+        """Keep the link up until cancelled; then end both agents and leave nothing behind."""
+        while True:
+            try:
+                await self._serve()
+            except ConsoleError as error:
+                down = self._down(error)
+                log.warning("link to %s down: %s", self.target_name, error)
+                self._on_event(down)
+                await self._pause(down.retry_in_s)
+
+    def retry_now(self) -> None:
+        """End the pause before the next attempt; without effect while an attempt is under way or the link is up."""
+        self._wake.set()
+
+    def next_id(self) -> int:
+        return next(self._ids)
+
+    async def request(self, operation: Operation, timeout_s: float = 10.0) -> Reply:
+        """Ask over the control connection. Raises: ConsoleError (see AgentChannel.request; no_link)."""
+        reply, _ = await _up(self._control).request(operation, timeout_s)
+        return reply
+
+    async def bulk_request(self, operation: Operation, timeout_s: float = 10.0) -> tuple[Reply, bytes]:
+        """Ask over the bulk connection, and get the raw bytes that come with the answer."""
+        return await _up(self._bulk.channel).request(operation, timeout_s)
+
+    def bulk_send(self, operation: LogCredit) -> None:
+        """Say something that isn't answered; dropped while bulk is down, since its agent is gone too."""
+        if self._bulk.channel is not None:
+            self._bulk.channel.send(operation)
+
+    async def _serve(self) -> None:
+        try:
+            async with (
+                closing(await connect(self._target)) as connection,
+                open_agent(
+                    connection,
+                    self._target,
+                    self._payload,
+                    on_event=lambda event, data: self._on_event(AgentSaid(event=event, data=data)),
+                    on_held=self._held,
+                ) as agent,
+            ):
+                self._came_up(connection, agent)
+                agent.tasks.create_task(self._bulk.supervise(connection))
+                await beat(agent.channel, self.next_id, silence_s=SILENCE_S, on_pong=self._pong)
+        finally:
+            self._control = None
+
+    def _came_up(self, connection: Connection, agent: Agent) -> None:
+        self._control = agent.channel
+        self._has_been_up = True
+        self._up_since = time.monotonic()
+        self.label = describe(self._target, connection.label)
+        self._on_event(LinkUp(hello=agent.started.hello, rtt_s=agent.started.rtt_s, label=self.label))
+
+    def _pong(self, rtt_s: float, reply: Reply) -> None:
+        if times := pong_times(reply):
+            self._on_event(Rtt(rtt_s=rtt_s, bt=times[0], wall=times[1]))
+
+    def _held(self, error: ConsoleError) -> None:
+        self._attempt += 1
+        self._on_event(
+            LinkDown(reason=error.reason, detail=error.detail, attempt=self._attempt, retry_in_s=None, held=True)
+        )
+
+    def _down(self, error: ConsoleError) -> LinkDown:
+        if self._up_since is not None and time.monotonic() - self._up_since > retries.STABLE_S:
+            self._attempt = 0
+        self._up_since = None
+        self._attempt += 1
+        again = retries.is_retried(error, self._has_been_up)
+        return LinkDown(
+            reason=error.reason,
+            detail=error.detail,
+            attempt=self._attempt,
+            retry_in_s=retries.delay_s(self._attempt, self._chance) if again else None,
+            tail=error.tail,
+        )
+
+    async def _pause(self, seconds: float | None) -> None:
+        self._wake.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+
+def describe(target: Target, way: str = "") -> str:
+    """Return where a target is, in the words of its config, or of `way` once that is known."""
+    if not way:
+        way = f"{target.user}@{target.host}" if target.user else target.host
+        if target.jump:
+            way += f" · via {target.jump}"
+    inside = " ".join(word for word in target.exec if word not in _LABEL_NOISE and not word.startswith("-"))
+    return f"{way} · {inside}" if inside else way
+
+
+def _up(channel: AgentChannel | None) -> AgentChannel:
+    if channel is None:
+        raise ConsoleError(Reason.NO_LINK, "there is no connection to the host now", Exit.LINK)
+    return channel

@@ -1,0 +1,32 @@
+"""A TaskGroup whose failure is one exception, not a group: what the code around it can act on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+from console.reasons import ConsoleError
+
+
+@asynccontextmanager
+async def owned_tasks() -> AsyncIterator[asyncio.TaskGroup]:
+    """Run tasks that end with the block. Raises the first unexpected exception of any, else the first ConsoleError."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            yield tasks
+    except BaseExceptionGroup as group:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            # A TaskGroup drops the cancellation of its owner when a child fails while it is being carried out.
+            raise asyncio.CancelledError from None
+        leaves = list(_leaves(group))
+        raise next((leaf for leaf in leaves if not isinstance(leaf, ConsoleError)), leaves[0]) from None
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for exc in group.exceptions:
+        if isinstance(exc, BaseExceptionGroup):
+            yield from _leaves(exc)
+        else:
+            yield exc
