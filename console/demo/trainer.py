@@ -580,6 +580,8 @@ class Trainer:
             step += 1
             record = self.measure(step, since_checkpoint)
             self.work()
+            if self.steps_done == 0:
+                self.state.written_at = -math.inf  # the first step line must not run ahead of what the GPUs show
             self.pause(record.took_s)
             self.say_step(record, time.monotonic() - started)
             self.steps_done += 1
