@@ -75,10 +75,7 @@ def _parse_target(path: Path, name: str, body: Any) -> Target:
     key = f"targets.{name}"
     if not isinstance(body, dict):
         _complain(path, key, f"found {_shown(body)}", f"expected a table: [{key}]")
-    if not _NAME.fullmatch(name):
-        _complain(path, key, f"found the name {name!r}", "expected letters, digits, '.', '_' and '-', at most 64")
-    if name in RESERVED_NAMES:
-        _complain(path, key, f"found the name {name!r}", "expected a name that isn't a subcommand")
+    check_name(name, path)
     _refuse_unknown(path, key, body, Target.__struct_fields__)
     for section, struct in _SECTIONS.items():
         inner = body.get(section)
@@ -90,6 +87,18 @@ def _parse_target(path: Path, name: str, body: Any) -> Target:
         _complain_of_type(path, key, body, str(exc))
     check(target, name, path)
     return target
+
+
+def check_name(name: str, source: Path | str) -> None:
+    """Refuse a target's name that can't be a folder's name or would be taken for a subcommand.
+
+    Raises: ConsoleError(CONFIG).
+    """
+    key = f"targets.{name}"
+    if not _NAME.fullmatch(name):
+        _complain(source, key, f"found the name {name!r}", "expected letters, digits, '.', '_' and '-', at most 64")
+    if name in RESERVED_NAMES:
+        _complain(source, key, f"found the name {name!r}", "expected a name that isn't a subcommand")
 
 
 def check(target: Target, name: str, source: Path | str) -> None:

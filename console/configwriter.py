@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
+
 from console.config import Target
 from console.reasons import ConsoleError, Exit, Reason
 
@@ -85,6 +87,15 @@ def render(name: str, target: Target) -> str:
     ).replace(f"default_target = {_toml_key(name)}", f"default_target = {_toml(name)}", 1)
 
 
+def render_whole(name: str, target: Target) -> str:
+    """Return the text of a config file that states every value of `target` that isn't the default."""
+    plain, defaults = msgspec.to_builtins(target), msgspec.to_builtins(Target())
+    changed = {key: value for key, value in plain.items() if value != defaults[key]}
+    lines = [f"default_target = {_toml(name)}", "", f"[targets.{_toml_key(name)}]"]
+    lines += [f"{key} = {_toml_value(value)}" for key, value in changed.items()]
+    return "\n".join(lines) + "\n"
+
+
 def write_new(path: Path, text: str) -> None:
     """Write `text` to `path`, 0600, in a directory that is made as needed.
 
@@ -105,6 +116,13 @@ def _toml(value: object) -> str:
     # JSON's strings and lists of strings are valid TOML, except for the escaped slash that json never writes and for
     # DEL, which TOML wants escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{_toml_key(key)} = {_toml_value(each)}" for key, each in value.items() if each is not None)
+        return "{ " + ", ".join(pairs) + " }"
+    return _toml(value)
 
 
 def _toml_key(name: str) -> str:

@@ -251,6 +251,8 @@ class LogStatus(Struct, frozen=True, kw_only=True):
     """When the file was last looked at."""
     grew_at: float | None = None
     """When it last grew."""
+    caught_up: bool = False
+    """Everything up to `size_bytes` has been read."""
 
 
 class Process(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ The words are in `console.catalogue`. Everybody may import this module; it impor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
@@ -142,7 +143,15 @@ class ConsoleError(Exception):
     detail: str = ""
     exit_code: Exit = Exit.BUG
     tail: tuple[str, ...] = ()
-    data: dict[str, object] = field(default_factory=dict)
+    data: Mapping[str, object] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
+
+
+def reason_of(slug: str | None) -> Reason:
+    """Return the reason that a slug names; UNKNOWN for one that isn't of this catalogue (a host of another age)."""
+    try:
+        return Reason(slug or "")
+    except ValueError:
+        return Reason.UNKNOWN

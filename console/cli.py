@@ -1,0 +1,337 @@
+"""The command line: options and help. The work is done in `console.headless` and `console.ui`.
+
+Heavy imports (asyncssh, textual) happen inside the commands, so that `--help` and a typing mistake answer at once.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from console import __version__
+from console.reasons import ConsoleError, Exit
+
+if TYPE_CHECKING:
+    from console.config import Target
+    from console.model import Overrides
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+WAITABLE = ("accepted", "spawned", "cuda", "stepping", "exit", "free")
+
+
+class Seconds(click.ParamType[float]):
+    """`15`, `15s`, `2m` or `1h`: seconds as a float."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, (int, float)):
+            return float(value)
+        number = value.rstrip("smhd")
+        unit = value[len(number) :] or "s"
+        try:
+            seconds = float(number) * _UNITS_S[unit]
+        except (ValueError, KeyError):
+            self.fail(f"{value!r} is no duration: expected 15, 15s, 2m or 1h", param, ctx)
+        if seconds < 0:
+            self.fail(f"{value!r} is negative", param, ctx)
+        return seconds
+
+
+class Words(click.ParamType[list[str]]):
+    """A command line in one argument, split as a shell would: `--exec 'pct exec 200 --'`."""
+
+    name = "words"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        if isinstance(value, list):
+            return value
+        try:
+            return shlex.split(value)
+        except ValueError as exc:
+            self.fail(f"{value!r} can't be split into words: {exc}", param, ctx)
+
+
+class TargetGroup(click.Group):
+    """`dflash-console NAME` opens the target NAME unless NAME is a command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            return "open", self.get_command(ctx, "open"), args
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {"-h", "--help", "--version"}
+        if not args or (args[0].startswith("-") and args[0] not in own):
+            args = ["open", *args]
+        return super().parse_args(ctx, args)
+
+
+def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+_FLAG_FIELDS = ("host", "user", "port", "jump", "identity", "known_hosts", "exec", "python", "state_dir")
+_RUN_FIELDS = ("command", "cwd", "log", "match", "cache", "gpus")
+
+target_options = _options(
+    click.option("--config", "config_path", type=click.Path(path_type=Path), help="Config file to use."),
+    click.option("--host", help="Address, a Host of ~/.ssh/config, or 'local'; with it no config file is needed."),
+    click.option("--user", help="Login on the host."),
+    click.option("--port", type=int, help="SSH port."),
+    click.option("--jump", help="Jump host, such as ops@jump."),
+    click.option("--identity", help="Private key file."),
+    click.option("--known-hosts", help="known_hosts file to check host keys with."),
+    click.option("--exec", type=Words(), help="Words that enter the container: 'pct exec 200 --'."),
+    click.option("--python", help="Interpreter on the host (default python3)."),
+    click.option("--state-dir", help="Directory for run records on the host."),
+    click.option("--command", type=Words(), help="What to run: '/root/run.sh'."),
+    click.option("--cwd", help="Directory to run it in."),
+    click.option("--log", help="Log file template: '/workspace/train_{name}.log'."),
+    click.option("--match", multiple=True, help="Argument by which a run started by hand is recognised."),
+    click.option("--cache", multiple=True, help="Cache directory to set aside before each start."),
+    click.option("--gpus", type=int, help="How many GPUs the run must open."),
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+timeout_option = click.option("--timeout", type=Seconds(), help="Give up after this long (15s, 2m); code 20.")
+
+
+def _choose(name: str | None, options: dict[str, Any]) -> tuple[str, Target]:
+    """Return the target that name and flags mean, taking the target's options out of `options`."""
+    from console import configfile
+    from console.config import Target
+
+    path = options.pop("config_path") or configfile.default_path()
+    flags = {key: value for key in _FLAG_FIELDS if (value := options.pop(key)) is not None}
+    for key in _RUN_FIELDS:
+        value = options.pop(key)
+        if value is not None and value != ():
+            flags |= {"cache": {"caches": value}, "gpus": {"gpus": {"expected": value}}}.get(key, {key: value})
+    if "host" in flags and (name is None or not path.exists()):
+        return name or _adhoc_name(flags), configfile.with_flags(Target(), flags)
+    chosen, target = configfile.pick(configfile.load(path), name, path)
+    return chosen, configfile.with_flags(target, flags) if flags else target
+
+
+def _adhoc_name(flags: dict[str, Any]) -> str:
+    """Name a target that is given by flags alone; the same flags give the same name, and so the same lock."""
+    words = [flags["host"], *(word for word in flags.get("exec", []) if word.isdigit())]
+    return "".join(char if char.isalnum() or char in "._-" else "-" for char in "-".join(words)).strip("-._") or "host"
+
+
+@click.group(cls=TargetGroup, context_settings=_CONTEXT)
+@click.version_option(__version__, prog_name="dflash-console")
+def cli() -> None:
+    """Restart, watch and trust long training runs on remote GPU hosts.
+
+    \b
+    dflash-console [TARGET]      the terminal console
+    dflash-console demo          the same on this machine, with a simulated trainer
+
+    Results go to stdout, progress to stderr. Exit codes: 0 reached, 2 usage or not confirmed, 3 refused, 4 locked,
+    5 nothing runs, 6 unhealthy, 10-14 failed in the launch, 15 ended, 16 replaced, 20 timeout, 30 link, 31 container.
+    """
+
+
+@cli.command("open")
+@click.argument("target", required=False)
+@target_options
+@click.option("--read-only", is_flag=True, help="Watch only: nothing can be started or stopped.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
+def open_(target: str | None, read_only: bool, ascii_only: bool, **options: Any) -> int:
+    """Open the terminal console on TARGET (the default command)."""
+    from console.ui import launch
+
+    config_path = options["config_path"]
+    if target is None and options["host"] is None and launch.no_config_yet(config_path):
+        return launch.run_without_config(ascii_only=ascii_only)
+    name, chosen = _choose(target, options)
+    return launch.run(name, chosen, read_only=read_only, ascii_only=ascii_only)
+
+
+def _overrides(env: tuple[str, ...], unset: tuple[str, ...], args: tuple[str, ...], **rest: Any) -> Overrides:
+    from console.model import Overrides
+
+    pairs = {}
+    for pair in env:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"--env {pair!r}: expected NAME=VALUE")
+        pairs[key] = value
+    return Overrides(env=pairs, unset=unset, args=args, **rest)
+
+
+@cli.command()
+@click.argument("target", required=False)
+@target_options
+@click.option("--plan", "plan_only", is_flag=True, help="Print the plan; touch nothing.")
+@click.option("--plan-id", help="Carry out the plan with this id, only if the world still is as planned.")
+@click.option("--yes", is_flag=True, help="Confirm without asking.")
+@click.option("--expect-run", metavar="RUN", help="Refuse (code 4) if any other run than RUN is there.")
+@click.option("--detach", is_flag=True, help="Return when the keeper has taken the request.")
+@click.option("--wait", "wait_for", type=click.Choice(WAITABLE), help="Return when this is proven (default stepping).")
+@timeout_option
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Add to the environment, for this run.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Take out of the environment, for this run.")
+@click.option("--arg", "args", multiple=True, help="Add an argument to the command, for this run.")
+@click.option("--name", help="Name of the run instead of the template's.")
+@click.option("--note", default="", help="A note that is kept with the run.")
+@click.option("--keep-cache", is_flag=True, help="Do not clear the cache.")
+@json_option
+def restart(target: str | None, **options: Any) -> int:
+    """Replace what runs on TARGET by a new run, and prove that it runs."""
+    from console.headless import restart as work
+
+    name, chosen = _choose(target, options)
+    keys = ("env", "unset", "args", "name", "note", "keep_cache")
+    overrides = _overrides(**{key: options.pop(key) for key in keys})
+    return work.run(name, chosen, overrides=overrides, **options)
+
+
+@cli.command()
+@click.argument("run", required=False)
+@click.option("--target", help="Target of the run, where it isn't known from its id.")
+@target_options
+@click.option("--for", "wanted", type=click.Choice(WAITABLE), default="stepping", show_default=True)
+@timeout_option
+@json_option
+def wait(run: str | None, target: str | None, **options: Any) -> int:
+    """Wait until RUN (an id, a name, or the current one) has reached a stage."""
+    from console.headless import store
+    from console.headless import wait as work
+
+    target = target or (store.target_of_run(run) if run and options["host"] is None else None)
+    name, chosen = _choose(target, options)
+    return work.run(name, chosen, which=run, **options)
+
+
+@cli.command()
+@click.argument("target", required=False)
+@target_options
+@click.option("--plan", "plan_only", is_flag=True, help="Print what would be stopped; touch nothing.")
+@click.option("--yes", is_flag=True, help="Confirm without asking.")
+@click.option("--expect-run", metavar="RUN", help="Refuse (code 4) if any other run than RUN is there.")
+@click.option("--detach", is_flag=True, help="Return when the request is taken.")
+@timeout_option
+@json_option
+def stop(target: str | None, **options: Any) -> int:
+    """Stop what runs on TARGET, and prove that it is gone."""
+    from console.headless import stop as work
+
+    name, chosen = _choose(target, options)
+    return work.run(name, chosen, **options)
+
+
+@cli.command()
+@click.argument("target", required=False)
+@target_options
+@click.option("--check", is_flag=True, help="Code 0 healthy, 5 nothing runs, 6 bad, 10-16 failed or ended.")
+@timeout_option
+@json_option
+def status(target: str | None, **options: Any) -> int:
+    """Say in a few lines what TARGET does, and how old that knowledge is."""
+    from console.headless import status as work
+
+    name, chosen = _choose(target, options)
+    return work.run(name, chosen, **options)
+
+
+@cli.command()
+@click.argument("target", required=False)
+@target_options
+@click.option("-n", "--lines", type=click.IntRange(min=0), default=50, show_default=True, help="How many last lines.")
+@click.option("-f", "--follow", is_flag=True, help="Go on printing what is written.")
+@timeout_option
+def logs(target: str | None, **options: Any) -> int:
+    """Print the end of the current run's log, control characters shown as text."""
+    from console.headless import logs as work
+
+    name, chosen = _choose(target, options)
+    return work.run(name, chosen, **options)
+
+
+@cli.command()
+@click.argument("host", required=False)
+@click.option("--config", "config_path", type=click.Path(path_type=Path), help="File to write.")
+@click.option("--name", help="Name of the target.")
+@click.option("--user")
+@click.option("--port", type=int)
+@click.option("--jump", help="Jump host, such as ops@jump.")
+@click.option("--identity", help="Private key file.")
+@click.option("--exec", type=Words(), help="Words that enter the container: 'pct exec 200 --'.")
+@click.option("--command", type=Words(), help="What to run: '/root/run.sh'.")
+@click.option("--log", help="Log file template.")
+@click.option("--match", multiple=True, help="Argument by which a run started by hand is recognised.")
+@click.option("--no-probe", is_flag=True, help="Do not connect to see whether the target answers.")
+def init(host: str | None, **options: Any) -> int:
+    """Write a commented config file for HOST; an existing file is never touched."""
+    from console.headless import init as work
+
+    return work.run(host, **options)
+
+
+@cli.command()
+@click.option("--fault", metavar="NAME", help="Start with this fault; 'list' prints them.")
+@click.option(
+    "--serve", type=click.Path(path_type=Path, file_okay=False), help="Only serve the host; write DIR/config.toml."
+)
+@click.option("--speed", type=click.FloatRange(min=0.1, max=100.0), default=1.0, show_default=True)
+@click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
+def demo(**options: Any) -> int:
+    """Try everything on this machine: real SSH, agent and keeper; simulated trainer and GPUs."""
+    from console.demo import command as work
+
+    return work.run(**options)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point: run, turn every error into one line of advice and an exit code."""
+    try:
+        result = cli.main(args=arguments, prog_name="dflash-console", standalone_mode=False)
+    except click.exceptions.Exit as exc:
+        sys.exit(exc.exit_code)
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        sys.exit(Exit.INTERRUPTED)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(Exit.USAGE)
+    except BrokenPipeError:
+        _close_stdout_quietly()
+        sys.exit(0)
+    except ConsoleError as exc:
+        from console.headless.output import error_lines
+
+        for line in error_lines(exc):
+            click.echo(line, err=True)
+        sys.exit(exc.exit_code)
+    except Exception:  # noqa: BLE001  the last resort: no traceback on the screen, all of it in the file
+        from console.bugs import report_bug
+
+        click.echo(report_bug(), err=True)
+        sys.exit(Exit.BUG)
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+def _close_stdout_quietly() -> None:
+    """Let the interpreter's last flush go nowhere: the reader of our pipe is gone."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

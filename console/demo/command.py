@@ -1,0 +1,102 @@
+"""`dflash-console demo`: the whole console on this machine, without a GPU and without another host."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from console import configwriter
+from console.config import Target
+from console.demo import faults
+from console.demo.host import NAME, DemoHost
+from console.reasons import ConsoleError, Exit, Reason
+
+
+def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool) -> int:
+    """Carry the command out; return its exit code. Leaves no process and no file behind."""
+    if fault == "list":
+        for each in faults.CATALOGUE.values():
+            print(f"{each.name:<16} {each.summary}")
+        return Exit.OK
+    if fault is not None:
+        try:
+            faults.parse(fault)
+        except ValueError as exc:
+            raise ConsoleError(Reason.CONFIG, f"--fault: {exc}", Exit.USAGE) from exc
+    if serve is not None:
+        return _serve(serve, fault, speed)
+    with tempfile.TemporaryDirectory(prefix="dflash-demo-") as folder, DemoHost(Path(folder), speed=speed) as host:
+        starter = threading.Thread(target=_start_first_run, args=(host, fault), daemon=True)
+        starter.start()
+        return _screen(host, ascii_only=ascii_only)
+
+
+def _screen(host: DemoHost, *, ascii_only: bool) -> int:
+    from console.ui import launch
+
+    commands = [
+        launch.ExtraCommand(
+            f"Fault: {each.name}", f"{each.summary} ({each.takes})", lambda name=each.name: _inject(host, name)
+        )
+        for each in faults.CATALOGUE.values()
+    ]
+    commands.append(
+        launch.ExtraCommand(
+            "Fault: none", "Everything works again from the next start on.", lambda: _inject(host, "none")
+        )
+    )
+    return launch.run(NAME, host.target, read_only=False, ascii_only=ascii_only, commands=commands)
+
+
+def _inject(host: DemoHost, name: str) -> str:
+    fault = host.inject(name)
+    return (
+        f"{fault.name}: takes effect {'at the ' if fault.takes is faults.Takes.NEXT_START else ''}{fault.takes}"
+        if fault
+        else "no fault from now on"
+    )
+
+
+def _start_first_run(host: DemoHost, fault: str | None) -> None:
+    """Start the run that the demo opens with, the way any script would."""
+    if fault is not None and faults.parse(fault)[0].by is not faults.By.SCRIPT:
+        host.inject(fault)
+    try:
+        asyncio.run(_start(host.target))
+    except (ConsoleError, OSError):
+        return  # the screen shows what is wrong with the host; there is nothing to add here
+    if fault is not None and faults.parse(fault)[0].by is faults.By.SCRIPT:
+        host.inject(fault)
+
+
+async def _start(target: Target) -> None:
+    from console.headless.session import deadline_after, first_word, opened
+
+    async with opened(NAME, target) as engine:
+        await first_word(engine, deadline_after(10.0))
+        await engine.execute(await engine.plan("restart"))
+
+
+def _serve(folder: Path, fault: str | None, speed: float) -> int:
+    """Serve the host until SIGINT or SIGTERM; the config file lets any other terminal in."""
+    config = folder / "config.toml"
+    if config.exists():
+        raise ConsoleError(Reason.CONFIG, f"{config} exists already and was left as it is", Exit.USAGE)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with DemoHost(folder, speed=speed) as host:
+        configwriter.write_new(config, configwriter.render_whole(NAME, host.target))
+        try:
+            if fault is not None:
+                host.inject(fault)
+            print(f"serving on 127.0.0.1:{host.port}; control-c ends it and removes what it made", file=sys.stderr)
+            print(f"dflash-console --config {config}", flush=True)
+            stop.wait()
+        finally:
+            config.unlink(missing_ok=True)
+    return Exit.OK

@@ -1,0 +1,293 @@
+"""The demo's training host: an SSH server on loopback, a home directory, a simulated trainer and simulated GPUs.
+
+Everything between the screen and the trainer is real: SSH, the agent, the keeper, processes, files. The host lives in a
+thread with a loop of its own, so that a busy screen can't slow it. On leaving, every process that it started is ended
+by pid and start time, and every file is removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncssh
+
+from console.config import Deadlines, Gpus, Metrics, Stop, Target
+from console.demo import faults
+from console.host import procfs
+
+NAME = "ct-demo"
+GPUS = 8
+_CUT_S = 20.0
+_STOP_S = 5.0
+
+_RUN_SH = """\
+#!/bin/sh
+set -x
+export DFLASH_PROFILE_INTERVAL="${{DFLASH_PROFILE_INTERVAL:-60}}"
+exec {python} -u {folder}/train_dflash_pipeline.py --gpus {gpus} --targets 5 --drafters 3 --speed {speed} \\
+    --load-time {load_s} --step-time 1 --gpu-state {folder}/gpus --fault-file {folder}/fault --out {folder}/ckpt
+"""
+
+
+class DemoHost:
+    """One simulated training host in `folder`; use as a context manager."""
+
+    def __init__(self, folder: Path, *, speed: float = 1.0, load_s: float = 6.0) -> None:
+        self.folder = folder
+        self._speed, self._load_s = speed, load_s
+        self._home = folder / "host"
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="demo-host", daemon=True)
+        self._connections: set[asyncssh.SSHServerConnection] = set()
+        self._children: set[asyncio.subprocess.Process] = set()
+        self._cut = False
+        self._server: asyncssh.SSHAcceptor | None = None
+        self.port = 0
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> DemoHost:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._home.mkdir(mode=0o700)
+        try:
+            self._write_files()
+            self._thread.start()
+            asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what was started, by pid and start time, and remove every file. Safe to call twice."""
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._close_server(), self._loop).result(10)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(10)
+        if not self._loop.is_running() and not self._loop.is_closed():
+            self._loop.close()
+        self._end_runs()
+        shutil.rmtree(self._home, ignore_errors=True)
+        for name in ("key", "known_hosts"):
+            (self.folder / name).unlink(missing_ok=True)
+
+    @property
+    def target(self) -> Target:
+        """The target that reaches this host, as a config would state it."""
+        home = str(self._home)
+        return Target(
+            host="127.0.0.1",
+            port=self.port,
+            user="demo",
+            identity=str(self.folder / "key"),
+            known_hosts=str(self.folder / "known_hosts"),
+            python=sys.executable,
+            state_dir=f"{home}/state",
+            command=(f"{home}/run.sh",),
+            cwd=home,
+            env={"DFLASH_SPLIT_FC_LAYERS": "0"},
+            name="slammed{n}",
+            log=f"{home}/train_{{name}}.log",
+            match=("train_dflash_pipeline.py",),
+            caches=(f"{home}/cache/torchinductor",),
+            stop=Stop(grace_s=5.0),
+            gpus=Gpus(expected=GPUS, roles={"target": (0, 1, 2, 3, 4), "drafter": (5, 6, 7)}, simulated=f"{home}/gpus"),
+            metrics=Metrics(baseline=21_000.0),
+            deadlines=Deadlines(killing=20.0, cache=10.0, spawned=10.0, cuda=30.0, stepping=60.0),
+        )
+
+    # -- faults -------------------------------------------------------------------------------------------------------
+
+    def inject(self, name: str) -> faults.Fault | None:
+        """Make the host go wrong in the named way (`none`: no longer). Raises: ValueError for an unknown name."""
+        self._write_run_sh()
+        fault_file = self._home / "fault"
+        fault_file.unlink(missing_ok=True)
+        if name == "none":
+            return None
+        fault, _ = faults.parse(name)
+        match fault.by:
+            case faults.By.TRAINER:
+                _replace(fault_file, name)
+            case faults.By.SCRIPT:
+                self._spoil_run_sh(fault.name)
+            case faults.By.HOST:
+                self.cut_link()
+        return fault
+
+    def cut_link(self, seconds: float = _CUT_S) -> None:
+        """Drop every connection, and answer none for a while."""
+        self._loop.call_soon_threadsafe(self._cut_now, seconds)
+
+    def _cut_now(self, seconds: float) -> None:
+        self._cut = True
+        for connection in list(self._connections):
+            connection.abort()
+        self._loop.call_later(seconds, setattr, self, "_cut", False)
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def _write_files(self) -> None:
+        trainer = Path(__file__).with_name("trainer.py")
+        shutil.copyfile(trainer, self._home / "train_dflash_pipeline.py")
+        self._write_run_sh()
+        cache = self._home / "cache" / "torchinductor"
+        for index in range(24):
+            part = cache / f"fx{index:02d}"
+            part.mkdir(parents=True)
+            (part / "kernel.so").write_bytes(bytes(64 * 1024))
+        script = self._home / "train_dflash_pipeline.py"
+        idle = [
+            sys.executable,
+            "-I",
+            str(script),
+            "--idle",
+            "--gpus",
+            str(GPUS),
+            "--gpu-state",
+            str(self._home / "gpus"),
+        ]
+        subprocess.run(idle, check=True, timeout=20, stdin=subprocess.DEVNULL)
+
+    def _write_run_sh(self) -> None:
+        text = _RUN_SH.format(
+            python=sys.executable, folder=self._home, gpus=GPUS, speed=self._speed, load_s=self._load_s
+        )
+        _replace(self._home / "run.sh", text, mode=0o755)
+
+    def _spoil_run_sh(self, fault: str) -> None:
+        script = self._home / "run.sh"
+        if fault == "exec-refused":
+            script.chmod(0o644)
+        else:
+            _replace(script, script.read_text().replace("#!/bin/sh", "#!/bin/nosuch", 1), mode=0o755)
+
+    # -- SSH server ---------------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        host_key = asyncssh.generate_private_key("ssh-ed25519")
+        client_key = asyncssh.generate_private_key("ssh-ed25519")
+        client_key.write_private_key(str(self.folder / "key"))
+        (self.folder / "key").chmod(0o600)
+        host = self
+
+        class Server(asyncssh.SSHServer):
+            """Lets the demo's one key in, except while the link is cut."""
+
+            def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+                self._connection = conn
+                host._connections.add(conn)
+                if host._cut:
+                    conn.abort()
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                host._connections.discard(self._connection)
+
+        self._server = await asyncssh.create_server(
+            Server,
+            "127.0.0.1",
+            0,
+            server_host_keys=[host_key],
+            authorized_client_keys=asyncssh.import_authorized_keys(client_key.export_public_key().decode()),
+            process_factory=self._run_command,
+            encoding=None,
+        )
+        self.port = self._server.get_port()
+        known = host_key.export_public_key().decode().split()
+        (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {known[0]} {known[1]}\n")
+
+    async def _run_command(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
+        """Run the client's command line by a shell, as sshd does."""
+        child = await asyncio.create_subprocess_exec(
+            "/bin/sh",
+            "-c",
+            process.command or "exit 0",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=self._home,
+            start_new_session=True,
+        )
+        self._children.add(child)
+        try:
+            await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+            status = await child.wait()
+            process.exit(status if status >= 0 else 128 - status)
+        finally:
+            self._children.discard(child)
+            if child.returncode is None:
+                child.kill()
+                await child.wait()
+
+    async def _close_server(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.abort()
+        for child in list(self._children):
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
+        if self._server is not None:
+            await self._server.wait_closed()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def _end_runs(self) -> None:
+        """Ask every keeper to stop its run; what is left after that is killed, by pid and start time."""
+        keepers = list(self._keepers())
+        for folder, _, _ in keepers:
+            _ask_to_stop(folder)
+        deadline = procfs.boottime() + _STOP_S
+        while any(procfs.is_alive(pid, start) for _, pid, start in keepers) and procfs.boottime() < deadline:
+            threading.Event().wait(0.02)
+        for _, pid, start in keepers:
+            if not procfs.is_alive(pid, start):
+                continue
+            for each in [pid, *procfs.descendants([pid], procfs.table())]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
+
+    def _keepers(self) -> Iterator[tuple[Path, int, int]]:
+        for path in (self._home / "state" / "targets").glob("*/runs/*/status.json"):
+            try:
+                keeper = json.loads(path.read_text())["keeper"]
+                if procfs.is_alive(keeper["pid"], keeper["start"]):
+                    yield path.parent, keeper["pid"], keeper["start"]
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+
+
+def _ask_to_stop(run_folder: Path) -> None:
+    line = {"op": "stop", "operator": "demo", "origin": "end of the demo", "request": "demo-end", "signal": "TERM"}
+    with contextlib.suppress(OSError):
+        control = os.open(run_folder / "control", os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            os.write(control, json.dumps({**line, "grace_s": 2.0}).encode() + b"\n")
+        finally:
+            os.close(control)
+
+
+def _replace(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a whole file at once: readers see the old text or the new one."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text)
+    temporary.chmod(mode)
+    temporary.rename(path)

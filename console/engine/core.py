@@ -1,0 +1,303 @@
+"""The engine: one target's link, state and log joined, and the only place that knows both link and state.
+
+It turns what the link says into events, carries the machine's effects out, and hands out snapshots. Faces read
+`snapshot`, `log` and `series`, and call `plan`, `execute` and `retry_link`; they never see a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar, assert_never
+
+from console import protocol
+from console.config import Target
+from console.engine import requests
+from console.engine.following import Following
+from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
+from console.link.link import Link
+from console.link.payload import build_payload, entry_line
+from console.model import Accepted, LinkState, Overrides, Plan, Snapshot
+from console.reasons import ConsoleError, Exit, Reason, reason_of
+from console.state import events, machine
+from console.state.logbuffer import LogBuffer
+from console.state.series import Series
+from console.state.snapshot import snapshot as build_snapshot
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_QUIET_S = 0.1  # snapshots are announced at most this often, unless a stage, the verdict or the link has changed
+_PLAN_TIMEOUT_S = 45.0  # the module check alone may take 20 s on a cold disk
+_EXECUTE_TIMEOUT_S = 12.0  # the agent itself waits 5 s for the keeper
+_RESEND_WITHIN_S = 40.0
+
+
+class Engine:
+    """One target, watched and acted on."""
+
+    def __init__(self, name: str, target: Target, *, operator: str, origin: str, read_only: bool = False) -> None:
+        self.name, self.target = name, target
+        self.operator, self.origin, self.read_only = operator, origin, read_only
+        self.on_change: list[Callable[[], None]] = []
+        self.log = LogBuffer()
+        self.series: dict[str, Series] = {}
+        self.hello: protocol.Hello | None = None
+        self.has_word = False
+        self._clock_base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        self._link = Link(name, target, payload=entry_line("agent") + build_payload(), on_event=self._on_link)
+        self._state = machine.start(name, target, operator=operator, read_only=read_only, label=self._link.label)
+        self._following = Following(self._link, target.metrics, self.log, self.series, self._feed, self.now)
+        self._snapshot: Snapshot | None = None
+        self._changed = asyncio.Event()
+        self._announce: asyncio.TimerHandle | None = None
+        self._tasks: asyncio.TaskGroup | None = None
+        self._failed: ConsoleError | None = None
+        self.bells: list[events.RingBell] = []
+        """Failures that happened while we watched; the face that rings takes them out."""
+
+    # -- what faces read ----------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Return Unix seconds that never jump: the wall clock at the start plus boot time since."""
+        return self._clock_base + time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is known now, with ages as of now."""
+        if self._snapshot is None or self.now() - self._snapshot.at > _QUIET_S / 2:
+            self._snapshot = build_snapshot(self._state, self.now())
+        return self._snapshot
+
+    @property
+    def declared_env(self) -> Mapping[str, str]:
+        """The environment that the config adds to a login shell's."""
+        return self.target.env
+
+    async def until(self, predicate: Callable[[Snapshot], T | None], deadline: float | None) -> T | None:
+        """Return the predicate's first result that isn't None, or None when the loop's time passes `deadline`."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._changed.clear()
+            found = predicate(self.snapshot)
+            if found is not None:
+                return found
+            left = 1.0 if deadline is None else min(1.0, deadline - loop.time())
+            if left <= 0:
+                return None
+            try:
+                await asyncio.wait_for(self._changed.wait(), left)
+            except TimeoutError:
+                continue
+
+    def last_lines(self, count: int) -> list[str]:
+        """Return the newest lines of the log, the console's own marks left out."""
+        return self._following.last_lines(count)
+
+    def first_error(self) -> tuple[int, int, str] | None:
+        """Return (line number from 1, byte offset, text) of the first error line since the last step."""
+        return self._following.first_error()
+
+    # -- what faces ask for -------------------------------------------------------------------------------------------
+
+    def retry_link(self) -> None:
+        """Try to connect now instead of when the backoff ends."""
+        self._link.retry_now()
+
+    async def plan(self, action: str, overrides: Overrides | None = None) -> Plan:
+        """Return what `restart` or `stop` would do. Touches nothing.
+
+        Raises: ConsoleError.
+        """
+        self._require_link()
+        overrides = overrides or Overrides()
+        spec = requests.run_spec(self.name, self.target, overrides)
+        operation = protocol.MakePlan(id=self._link.next_id(), action=action, spec=spec)
+        wire = requests.checked(await self._link.request(operation, timeout_s=_PLAN_TIMEOUT_S), protocol.WirePlan)
+        return requests.plan_from_wire(wire, self.name, self.target, overrides, self.snapshot)
+
+    async def execute(self, plan: Plan, overrides: Overrides | None = None) -> Accepted:
+        """Hand a plan to a keeper on the host; returns when it is taken.
+
+        A link that breaks meanwhile is waited for and the request sent again: its id makes that harmless.
+        Raises: ConsoleError; READ_ONLY without asking anybody.
+        """
+        if self.read_only:
+            raise ConsoleError(Reason.READ_ONLY, "this console only watches", Exit.REFUSED)
+        overrides = overrides or Overrides()
+        request = f"r-{secrets.token_hex(4)}"
+        deadline = asyncio.get_running_loop().time() + _RESEND_WITHIN_S
+        while True:
+            self._require_link()
+            operation = self._execute_operation(request, plan, overrides)
+            try:
+                reply = await self._link.request(operation, timeout_s=_EXECUTE_TIMEOUT_S)
+                return requests.accepted(requests.checked(reply, protocol.Taken), plan.action)
+            except ConsoleError as error:
+                if error.exit_code not in (Exit.LINK, Exit.ENTRY):
+                    raise
+                back = await self.until(lambda now: now if now.link.state is LinkState.UP else None, deadline)
+                if back is None:
+                    raise
+
+    def _execute_operation(self, request: str, plan: Plan, overrides: Overrides) -> protocol.Execute:
+        spec = requests.run_spec(self.name, self.target, overrides)
+        return protocol.Execute(
+            id=self._link.next_id(),
+            request=request,
+            action=plan.action,
+            spec=spec,
+            name=plan.name,
+            log_path=plan.log_path,
+            replaces=tuple(protocol.ProcId(pid=each.pid, start=each.start_ticks) for each in plan.replaces),
+            replaced_id=plan.replaced_id,
+            operator=self.operator,
+            origin=self.origin,
+            note=overrides.note,
+        )
+
+    def _require_link(self) -> None:
+        link = self.snapshot.link
+        if link.state is not LinkState.UP:
+            detail = link.detail or link.reason or str(link.state)
+            raise ConsoleError(Reason.NO_LINK, detail, requests.link_exit_code(reason_of(link.reason)))
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            self._following.tasks = tasks
+            tasks.create_task(self._link.run(), name="link")
+            tasks.create_task(self._tick(), name="tick")
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            self._feed(events.Tick(at=self.now()))
+            self._following.tick()
+
+    # -- from the link ------------------------------------------------------------------------------------------------
+
+    def _on_link(self, event: LinkEvent) -> None:
+        now = self.now()
+        match event:
+            case LinkUp():
+                self._came_up(event, now)
+            case LinkDown():
+                retry_at = now + event.retry_in_s if event.retry_in_s is not None else None
+                self._feed(
+                    events.LinkWentDown(
+                        at=now,
+                        reason=str(event.reason),
+                        detail=event.detail,
+                        attempt=event.attempt,
+                        retry_at=retry_at,
+                    )
+                )
+            case Rtt():
+                self._following.set_clock(now - event.rtt_s / 2 - event.bt)
+                self._feed(events.LinkRtt(at=now, rtt_s=event.rtt_s, bt=event.bt, wall=event.wall))
+            case BulkUp():
+                self._following.bulk_up()
+            case BulkDown():
+                self._following.bulk_down()
+            case AgentSaid():
+                self._agent_said(event, now)
+            case _:
+                assert_never(event)
+
+    def _came_up(self, event: LinkUp, now: float) -> None:
+        hello = self.hello = event.hello
+        self._following.set_clock(now - hello.bt)
+        self._feed(
+            events.LinkWentUp(
+                at=now,
+                bt=hello.bt,
+                wall=hello.wall,
+                boot=hello.boot,
+                booted_wall=hello.booted_wall,
+                rtt_s=event.rtt_s,
+                label=self._link.label,
+            )
+        )
+        if self._tasks is not None:
+            self._tasks.create_task(self._watch(), name="watch")
+
+    async def _watch(self) -> None:
+        """Tell the fresh agent what to watch."""
+        spec = requests.run_spec(self.name, self.target, Overrides())
+        operation = protocol.Watch(id=self._link.next_id(), spec=spec, state_dir=self.target.state_dir)
+        try:
+            requests.checked(await self._link.request(operation, timeout_s=10.0), dict)
+        except ConsoleError as error:
+            if error.exit_code in (Exit.LINK, Exit.ENTRY):
+                return  # the link says it itself, and a new one watches again
+            warn = protocol.Warn(bt=0.0, reason=str(error.reason), detail=error.detail)
+            self._feed(events.HostWarned(at=self.now(), warn=warn))
+
+    def _agent_said(self, said: AgentSaid, now: float) -> None:
+        event = said.event
+        match event:
+            case protocol.StateEvent():
+                self.has_word = True
+                self._feed(events.HostSaid(at=now, state=event))
+                self._following.host_said(event)
+            case protocol.ProcsEvent():
+                self._feed(events.ProcsSaid(at=now, procs=event))
+            case protocol.GpusEvent():
+                self._feed(events.GpusSaid(at=now, gpus=event))
+                self._plot_gpus(event, now)
+            case protocol.LogEvent():
+                self._following.take(event, said.data, now)
+            case protocol.Warn():
+                self._feed(events.HostWarned(at=now, warn=event))
+            case _:
+                assert_never(event)
+
+    def _plot_gpus(self, event: protocol.GpusEvent, now: float) -> None:
+        for gpu in event.gpus:
+            if gpu.used is not None:
+                series = self.series.setdefault(f"gpu_memory:{gpu.i}", Series())
+                series.add(now, gpu.used)
+
+    # -- the machine --------------------------------------------------------------------------------------------------
+
+    def _feed(self, event: events.Event) -> None:
+        self._state, effects = machine.step(self._state, event)
+        for effect in effects:
+            self._carry_out(effect)
+        urgent = bool(effects) or isinstance(event, (events.HostSaid, events.LinkWentUp, events.LinkWentDown))
+        self._announce_change(at_once=urgent)
+
+    def _carry_out(self, effect: events.Effect) -> None:
+        match effect:
+            case events.FollowLog():
+                self._following.follow(effect)
+            case events.StopFollowing():
+                self._following.stop(effect)
+            case events.ReadHead():
+                self._following.read_head(effect)
+            case events.RingBell():
+                self.bells.append(effect)
+            case _:
+                assert_never(effect)
+
+    def _announce_change(self, *, at_once: bool) -> None:
+        self._snapshot = None
+        if at_once:
+            if self._announce is not None:
+                self._announce.cancel()
+            self._tell()
+        elif self._announce is None:
+            self._announce = asyncio.get_running_loop().call_later(_QUIET_S, self._tell)
+
+    def _tell(self) -> None:
+        self._announce = None
+        self._changed.set()
+        for listener in list(self.on_change):
+            listener()

@@ -1,0 +1,284 @@
+"""Carrying out what the machine wants of the log: follow this file, resume it after a cut, read how it began.
+
+Owns the one LogFlow of an engine and its requests on the bulk connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from console import protocol
+from console.config import Metrics
+from console.engine import requests
+from console.engine.growth import GrowthIndex
+from console.engine.logflow import HEAD_BYTES, TAIL_BYTES, LogFlow, Taken
+from console.link.link import Link
+from console.reasons import ConsoleError, Exit
+from console.state import events
+from console.state.formatrules import Kind
+from console.state.linekind import LineKind
+from console.state.logbuffer import Entry, EntryKind, LogBuffer
+from console.state.metrics import Sample
+from console.state.series import Series
+
+_log = logging.getLogger(__name__)
+_REQUEST_S = 15.0
+_TAIL_LINES = 400
+_TAIL_EVERY_S = 0.25
+
+
+class Following:
+    """Follows at most one log; says what it reads as events."""
+
+    def __init__(
+        self,
+        link: Link,
+        metrics: Metrics,
+        buffer: LogBuffer,
+        series: dict[str, Series],
+        feed: Callable[[events.Event], None],
+        now: Callable[[], float],
+    ) -> None:
+        self.tasks: asyncio.TaskGroup | None = None
+        self._link, self._feed, self._now = link, feed, now
+        self._flow = LogFlow(metrics, buffer, series)
+        self._buffer = buffer
+        self._wanted: events.FollowLog | None = None
+        self._bulk_up = False
+        self._attaching: asyncio.Task[None] | None = None
+        self._attached = False
+        self._growth: dict[str, GrowthIndex] = {}
+        self._bt_offset_s = 0.0
+        self._steps_head: tuple[Sample, ...] = ()
+        self._last_step: Sample | None = None
+        self._first_error: Entry | None = None
+        self._scanned = 0
+        self._tail_said = (-1, 0.0)
+        self._counted = (0, 0)
+        self._run_over = False
+
+    # -- what the engine tells ----------------------------------------------------------------------------------------
+
+    def set_clock(self, bt_offset_s: float) -> None:
+        """Console clock minus the host's boot time."""
+        self._bt_offset_s = bt_offset_s
+
+    def bulk_up(self) -> None:
+        self._bulk_up = True
+        self._attach_soon()
+
+    def bulk_down(self) -> None:
+        self._bulk_up, self._attached = False, False
+        if self._attaching is not None:
+            self._attaching.cancel()
+            self._attaching = None
+
+    def host_said(self, state: protocol.StateEvent) -> None:
+        """Marks in the log pane are the keeper's journal; the tail of a run that is over is told at once."""
+        run = state.run
+        self._run_over = run is not None and run.alive is False
+        if self._run_over:
+            self._say_tail()
+
+    def tick(self) -> None:
+        self._say_tail()
+
+    # -- effects ------------------------------------------------------------------------------------------------------
+
+    def follow(self, wanted: events.FollowLog) -> None:
+        self._wanted = wanted
+        self._flow.begin(wanted.path, wanted.pid)
+        self._attached = False
+        self._steps_head, self._last_step, self._first_error = (), None, None
+        self._scanned = self._buffer.end
+        self._tail_said, self._counted = (-1, 0.0), (0, 0)
+        self._attach_soon()
+
+    def stop(self, effect: events.StopFollowing) -> None:
+        if self._wanted is not None and self._wanted.follow == effect.follow:
+            self._wanted = None
+
+    def read_head(self, effect: events.ReadHead) -> None:
+        if self.tasks is not None:
+            self.tasks.create_task(self._tell_step_times(effect), name="read-head")
+
+    def _attach_soon(self) -> None:
+        if self._wanted is None or not self._bulk_up or self.tasks is None:
+            return
+        if self._attaching is not None:
+            self._attaching.cancel()
+        self._attaching = self.tasks.create_task(self._attach(self._wanted), name="attach")
+
+    async def _attach(self, wanted: events.FollowLog) -> None:
+        try:
+            if self._flow.can_resume:
+                await self._request_follow(from_end=False)
+                return
+            await self._load_growth(wanted.run)
+            size = 0
+            if not wanted.from_start:
+                size = await self._take_head(wanted.path)
+            self._flow.history_until = size
+            await self._request_follow(from_end=size > HEAD_BYTES + TAIL_BYTES)
+        except ConsoleError as error:
+            # A lost link attaches again when it is back; anything else is told as the log's state.
+            if error.exit_code not in (Exit.LINK, Exit.ENTRY):
+                _log.warning("following refused: %s", error)
+
+    async def _request_follow(self, *, from_end: bool) -> None:
+        self._attached = True
+        operation = self._flow.follow_operation(self._link.next_id(), from_end=from_end)
+        reply, _ = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
+        requests.checked(reply, dict)
+
+    async def _load_growth(self, run: str) -> GrowthIndex:
+        """Ask for the flight recorder of one of our runs, once; a hand-started run has none."""
+        if run.startswith("hand:"):
+            return self._growth.setdefault(run, GrowthIndex())
+        operation = protocol.Recorder(id=self._link.next_id(), run=run)
+        reply = await self._link.request(operation, timeout_s=_REQUEST_S)
+        records = requests.decode_records(reply.data, protocol.Growth) if reply.ok else []
+        self._growth = {run: GrowthIndex(records)}
+        return self._growth[run]
+
+    async def _take_head(self, path: str) -> int:
+        """Read how the log began; return its size now, 0 where it isn't there."""
+        operation = protocol.LogRead(id=self._link.next_id(), path=path, offset=0, length=HEAD_BYTES)
+        reply, data = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
+        if not reply.ok:
+            return 0
+        size = int(reply.data.get("size", len(data)))
+        samples = self._flow.head_samples(data)
+        self._steps_head = tuple(sample for sample in samples if sample.kind is Kind.STEP)[:64]
+        if size > HEAD_BYTES + TAIL_BYTES:
+            self._flow.take_head(data, self._written_at)
+        return size
+
+    async def _tell_step_times(self, effect: events.ReadHead) -> None:
+        """Answer ReadHead: when the first two steps and the last one were written."""
+        try:
+            growth = await self._load_growth(effect.run)
+            if not self._steps_head:
+                await self._take_head(effect.path)
+        except ConsoleError:
+            return  # asked again by the machine when the link is back
+        first = _first_two(self._steps_head, growth)
+        last = None
+        if self._last_step is not None and self._last_step.step is not None:
+            bt = growth.written_bt(self._last_step.offset + 1)
+            last = events.StepTime(self._last_step.step, bt) if bt is not None else None
+        self._feed(
+            events.StepTimesKnown(at=self._now(), run=effect.run, first=first, last=last, grew_bt=growth.last_bt)
+        )
+
+    def _written_at(self, end_offset: int) -> float:
+        """Return when the bytes up to an offset were written; now where nobody noted it."""
+        run = self._wanted.run if self._wanted else ""
+        bt = self._growth[run].written_bt(end_offset) if run in self._growth else None
+        return min(self._now(), bt + self._bt_offset_s) if bt is not None else self._now()
+
+    # -- what comes in ------------------------------------------------------------------------------------------------
+
+    def take(self, event: protocol.LogEvent, data: bytes, now: float) -> None:
+        wanted = self._wanted
+        if data:
+            self._link.bulk_send(protocol.LogCredit(bytes=len(data)))
+        if wanted is None or not self._attached or event.path != wanted.path:
+            return
+        taken = self._flow.take(event, data, self._written_at, now)
+        self._feed(events.LogSaid(at=now, follow=wanted.follow, log=event))
+        if data:
+            self._say_samples(wanted, taken, event.offset + len(data), now)
+        if taken.phase:
+            self._feed(events.PhaseSeen(at=now, follow=wanted.follow, text=taken.phase))
+        if taken.lines:
+            self._scan_errors(taken)
+        if self._run_over:
+            self._say_tail(at_once=True)
+
+    def _say_samples(self, wanted: events.FollowLog, taken: Taken, end_offset: int, now: float) -> None:
+        steps = [sample for sample in taken.samples if sample.kind is Kind.STEP and sample.step is not None]
+        if steps:
+            self._last_step = steps[-1]
+        seen, understood, name = self._flow.understood
+        self._feed(
+            events.SamplesSeen(
+                at=now,
+                follow=wanted.follow,
+                samples=taken.samples,
+                live=end_offset > self._flow.history_until,
+                format=name,
+                lines_seen=seen,
+                lines_understood=understood,
+            )
+        )
+
+    # -- errors and the tail ------------------------------------------------------------------------------------------
+
+    def _scan_errors(self, taken: Taken) -> None:
+        """Note the first error line since the last step; a step that follows says that it was handled."""
+        last_step = max((s.offset for s in taken.samples if s.kind is Kind.STEP), default=None)
+        if last_step is not None and self._first_error is not None and (self._first_error.offset or 0) < last_step:
+            self._first_error = None
+        for number in range(max(self._scanned, self._buffer.first), self._buffer.end):
+            entry = self._buffer.line(number)
+            if entry is None or entry.kind is not EntryKind.LINE or self._buffer.kind(number) is not LineKind.ERROR:
+                continue
+            if self._first_error is None and (last_step is None or (entry.offset or 0) > last_step):
+                self._first_error = entry
+                self._say_tail(at_once=True)
+        self._scanned = self._buffer.end
+
+    def _say_tail(self, *, at_once: bool = False) -> None:
+        """Tell the newest lines, when they are new, at most four times a second."""
+        version, said_at = self._tail_said
+        now = self._now()
+        if self._wanted is None or self._buffer.version == version or (not at_once and now - said_at < _TAIL_EVERY_S):
+            return
+        self._tail_said = (self._buffer.version, now)
+        first = self._first_error
+        self._feed(
+            events.LogTail(
+                at=now,
+                follow=self._wanted.follow,
+                lines=tuple(events.LogLine(offset, text) for offset, text in self._tail(_TAIL_LINES)),
+                first_error=events.LogLine(first.offset or 0, first.text) if first is not None else None,
+            )
+        )
+
+    def _tail(self, count: int) -> list[tuple[int, str]]:
+        found: list[tuple[int, str]] = []
+        if (live := self._buffer.live) is not None:
+            found.append((live.offset, live.text))
+        for number in range(self._buffer.end - 1, self._buffer.first - 1, -1):
+            if len(found) >= count:
+                break
+            entry = self._buffer.line(number)
+            if entry is not None and entry.kind is EntryKind.LINE:
+                found.append((entry.offset or 0, entry.text))
+        return found[::-1]
+
+    def last_lines(self, count: int) -> list[str]:
+        return [text for _, text in self._tail(count)]
+
+    def first_error(self) -> tuple[int, int, str] | None:
+        """Return (line number from 1, byte offset, text); the number counts from where we began to read."""
+        first = self._first_error
+        return (first.number + 1, first.offset or 0, first.text) if first is not None else None
+
+
+def _first_two(steps: tuple[Sample, ...], growth: GrowthIndex) -> tuple[events.StepTime, events.StepTime] | None:
+    """Return the first two increasing steps with the times at which their lines were there, if both are known."""
+    found: list[events.StepTime] = []
+    for sample in steps:
+        if sample.step is None or (found and sample.step <= found[-1].step):
+            continue
+        bt = growth.written_bt(sample.offset + 1)
+        if bt is None:
+            return None
+        found.append(events.StepTime(sample.step, bt))
+        if len(found) == 2:
+            return found[0], found[1]
+    return None

@@ -1,0 +1,39 @@
+"""When a byte of the log was written, from the sizes that the keeper noted while nobody watched."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from console.protocol import Growth
+
+
+class GrowthIndex:
+    """Answers `when was the byte before this offset there?` from (size, time) notes of one log."""
+
+    def __init__(self, records: Iterable[Growth] = ()) -> None:
+        self._sizes: list[int] = []
+        self._times_bt: list[float] = []
+        for record in records:
+            self.add(record)
+
+    def add(self, record: Growth) -> None:
+        """Take a note; one that isn't about the log, or that says nothing new, is passed over."""
+        if record.k != "log" or record.size is None:
+            return
+        if self._sizes and record.size < self._sizes[-1]:  # truncated: the old offsets mean nothing any more
+            self._sizes.clear()
+            self._times_bt.clear()
+        if not self._sizes or record.size > self._sizes[-1]:
+            self._sizes.append(record.size)
+            self._times_bt.append(record.bt)
+
+    @property
+    def last_bt(self) -> float | None:
+        """Host boot time at which the log last grew, or None where nobody noted it."""
+        return self._times_bt[-1] if self._times_bt else None
+
+    def written_bt(self, end_offset: int) -> float | None:
+        """Return the host's boot time by which the bytes up to `end_offset` were written, or None where unknown."""
+        index = bisect_left(self._sizes, end_offset)
+        return self._times_bt[index] if index < len(self._sizes) else None

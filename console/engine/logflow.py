@@ -1,0 +1,199 @@
+"""One run's log as it arrives: bytes into lines, samples and series, with the place to resume from.
+
+Knows nothing of connections: it says which operation to send (`follow_operation`) and takes what comes back (`take`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from console.config import Metrics
+from console.protocol import LogEvent, LogFollow
+from console.state.formatrules import Kind
+from console.state.lines import LineSplitter, RawLine
+from console.state.logbuffer import LogBuffer
+from console.state.metrics import Parser, Sample
+from console.state.series import Series
+
+FINGERPRINT_BYTES = 1024
+HEAD_BYTES = 1 << 20  # enough for the start-up lines and the first steps of any trainer in the format table
+TAIL_BYTES = 2 << 20  # about 20,000 step lines: what the pane keeps
+CREDIT_BYTES = 256 * 1024  # at 2 MB/s a full credit is 0.13 s of link time
+_SHARDS = re.compile(r"(?P<what>[A-Z][\w .-]{2,40}?):\s+(?P<pct>\d{1,3})%\|.*?\|\s*(?P<have>\d+)/(?P<want>\d+)")
+
+Clock = Callable[[int], float]
+"""End offset of a line -> when it was written, console wall clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a chunk of the log brought."""
+
+    samples: tuple[Sample, ...] = ()
+    lines: int = 0
+    phase: str = ""
+    restarted: bool = False
+    """The file was truncated or replaced: offsets begin anew."""
+
+
+@dataclass(slots=True)
+class LogFlow:
+    """State of following one log file."""
+
+    metrics: Metrics
+    buffer: LogBuffer
+    series: dict[str, Series]
+    path: str = ""
+    pid: int | None = None
+    dev: int | None = None
+    inode: int | None = None
+    history_until: int = 0
+    """Bytes before this were written before we came: their arrival time tells nothing."""
+    _before: bytes = b""
+    _splitter: LineSplitter = field(default_factory=LineSplitter)
+    _parser: Parser = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._parser = Parser(self.metrics.format, self.metrics.tokens_per_step)
+
+    # -- where to go on -----------------------------------------------------------------------------------------------
+
+    def begin(self, path: str, pid: int | None) -> None:
+        """Forget the last log; another run's is read next."""
+        self.path, self.pid, self.dev, self.inode = path, pid, None, None
+        self.history_until, self._before = 0, b""
+        self._splitter = LineSplitter()
+        self._parser = Parser(self.metrics.format, self.metrics.tokens_per_step)
+        self.buffer.clear()
+        for name in [name for name in self.series if not name.startswith("gpu_memory:")]:
+            del self.series[name]
+
+    @property
+    def next_offset(self) -> int:
+        return self._splitter.next_offset
+
+    @property
+    def can_resume(self) -> bool:
+        return self.inode is not None
+
+    def follow_operation(self, request_id: int, *, from_end: bool = False) -> LogFollow:
+        """Return the operation that goes on at the exact byte, or begins."""
+        if self.can_resume:
+            return LogFollow(
+                id=request_id,
+                path=self.path,
+                pid=self.pid,
+                offset=self.next_offset,
+                dev=self.dev,
+                inode=self.inode,
+                fingerprint=self._before.hex(),
+                credit_bytes=CREDIT_BYTES,
+            )
+        offset = -TAIL_BYTES if from_end else 0
+        return LogFollow(id=request_id, path=self.path, pid=self.pid, offset=offset, credit_bytes=CREDIT_BYTES)
+
+    # -- what comes in ------------------------------------------------------------------------------------------------
+
+    def head_samples(self, data: bytes) -> tuple[Sample, ...]:
+        """Return what the start of a log reports, without taking it in; times mean nothing."""
+        parser = Parser(self.metrics.format, self.metrics.tokens_per_step)
+        lines = LineSplitter().feed(data, 0, 0.0)
+        return tuple(sample for line in lines for sample in parser.feed(line, live=False))
+
+    def take_head(self, data: bytes, clock: Clock) -> tuple[Sample, ...]:
+        """Read the start of a log whose middle is left out: its first steps and what its header says."""
+        splitter = LineSplitter()
+        samples: list[Sample] = []
+        for line in splitter.feed(data, 0, 0.0):
+            samples += self._sample(_dated(line, clock), live=False)
+        for series in self.series.values():
+            series.gap()
+        return tuple(samples)
+
+    def take(self, event: LogEvent, data: bytes, clock: Clock, now: float) -> Taken:
+        """Take a chunk (or a pure status) of the followed file."""
+        restarted = event.state in ("truncated", "rotated")
+        if restarted:
+            self._restart(event, now)
+        if event.dev is not None:
+            self.dev, self.inode = event.dev, event.inode
+        if not data:
+            return Taken(restarted=restarted)
+        if event.offset > self.next_offset:
+            self._jump(event, now)
+        lines = self._splitter.feed(data, event.offset, now)
+        self._before = (self._before + data)[-FINGERPRINT_BYTES:]
+        samples: list[Sample] = []
+        placed = [line if self._is_live(line) else _dated(line, clock) for line in lines]
+        for line in placed:
+            samples += self._sample(line, live=self._is_live(line))
+        added = self.buffer.append(placed)
+        live = self._splitter.live()
+        self.buffer.set_live(live)
+        if live is not None:
+            samples += self._sample(live, live=self._is_live(live))
+        return Taken(tuple(samples), added, self._phase(placed, live), restarted)
+
+    @property
+    def understood(self) -> tuple[int, int, str | None]:
+        """Lines seen, lines that gave a sample, and the format in use."""
+        seen = self._parser.understood
+        return seen.lines, seen.matched, seen.format
+
+    def _is_live(self, line: RawLine) -> bool:
+        return line.end_offset > self.history_until
+
+    def _restart(self, event: LogEvent, now: float) -> None:
+        self.buffer.append(self._splitter.reset(0))
+        self.buffer.set_live(None)
+        text = "was truncated" if event.state == "truncated" else "was replaced by a new file"
+        self.buffer.note(f"log {text}{': ' + event.detail if event.detail else ''}", now)
+        self._before, self.history_until = b"", 0
+
+    def _jump(self, event: LogEvent, now: float) -> None:
+        """Bytes are left out before this chunk: say so, unless it is where we begin."""
+        if event.skipped_from is not None and self.can_resume:
+            self.buffer.gap(event.offset - event.skipped_from, now)
+        elif self.next_offset == 0:
+            self.buffer.note(f"the log begins {event.offset:,} bytes above this line", now)
+        self.buffer.append(self._splitter.reset(event.offset, mid_line=event.skipped_from is None))
+        self._before = b""
+        for series in self.series.values():
+            series.gap()
+
+    def _sample(self, line: RawLine, *, live: bool) -> Iterable[Sample]:
+        samples = self._parser.feed(line, live=live)
+        for sample in samples:
+            self._plot(sample)
+        return samples
+
+    def _plot(self, sample: Sample) -> None:
+        """Add a step's numbers to their series; a validation loss is never drawn as training loss."""
+        if sample.kind is Kind.CKPT:
+            for series in self.series.values():
+                series.checkpoint(sample.checkpoint_step)
+            return
+        if sample.kind is not Kind.STEP:
+            return
+        named = {"tok_s": sample.tok_s, "loss": sample.loss, "queue": sample.queue_min}
+        for name, value in named.items():
+            if value is not None:
+                self.series.setdefault(name, Series()).add(sample.at, value, sample.step, sample.scope)
+
+    @staticmethod
+    def _phase(lines: list[RawLine], live: RawLine | None) -> str:
+        """Return what the newest progress bar says is being loaded, such as `Loading checkpoint shards 5/12 42 %`."""
+        newest = [*lines[-3:], *([live] if live else [])]
+        for line in reversed(newest):
+            if found := _SHARDS.search(line.text):
+                return f"{found['what']} {found['have']}/{found['want']} {found['pct']} %"
+        return ""
+
+
+def _dated(line: RawLine, clock: Clock) -> RawLine:
+    """Return a line from before we came with the time at which it was written."""
+    return msgspec.structs.replace(line, at=clock(line.end_offset))

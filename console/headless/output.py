@@ -1,0 +1,233 @@
+"""How results look on stdout: one-line sentences for people and scripts, objects for `--json`.
+
+The grammar of a line is `WORD stage reason run id=.. k=v ...: detail | safe: .. | next: ..`; field names never change
+within a schema. Everything here turns values into text and touches nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+import msgspec
+
+from console.model import Check, CheckState, Plan, Snapshot, StageState, StageStatus
+from console.reasons import CATALOGUE, ConsoleError, Exit
+
+SCHEMA = 1
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def one_line(text: str) -> str:
+    """Return `text` with control characters escaped, so that it can't break a line or a terminal."""
+    return text.translate(_CONTROL)
+
+
+def say(line: str, stream: TextIO | None = None) -> None:
+    """Print one result line, at once."""
+    print(line, file=stream or sys.stdout, flush=True)
+
+
+def progress(line: str) -> None:
+    """Print one progress line on stderr with the operator's clock."""
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+def emit_json(fields: dict[str, Any]) -> None:
+    """Print one JSON object on one line, `schema` first."""
+    say(msgspec.json.encode({"schema": SCHEMA, **fields}).decode())
+
+
+def utc(at: float | None) -> str | None:
+    """Return Unix seconds as UTC with Z, to the millisecond."""
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def seconds(value: float) -> str:
+    """Return a duration as `0.01s`, `11.8s`, `112s`, as short as is true."""
+    if value < 0.095:
+        return f"{value:.2f}s"
+    return f"{value:.1f}s" if value < 99.5 else f"{value:.0f}s"
+
+
+def size(count: float) -> str:
+    """Return a size in bytes as `512 B`, `3.1 GiB`."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    index = 0
+    while count >= 1024 and index < len(units) - 1:
+        count /= 1024
+        index += 1
+    return f"{count:.0f} {units[index]}" if index == 0 else f"{count:.1f} {units[index]}"
+
+
+def rounded(value: float | None, digits: int = 3) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def quoted_words(words: Iterable[str]) -> str:
+    import shlex
+
+    return one_line(shlex.join(words))
+
+
+def error_lines(error: ConsoleError) -> list[str]:
+    """Return a failure as a line with safe and next, then the last lines of a foreign stderr."""
+    entry = CATALOGUE.get(error.reason)
+    word = {Exit.LINK: "LINK", Exit.ENTRY: "LINK", Exit.REFUSED: "REFUSED", Exit.LOCKED: "REFUSED"}.get(
+        error.exit_code, "NOTHING" if error.exit_code is Exit.NOTHING_RUNS else "ERROR"
+    )
+    line = f"{word} {error.reason}: {one_line(error.detail or (entry.title if entry else ''))}"
+    if entry and entry.safe:
+        line += f" | safe: {entry.safe}"
+    if entry and entry.next:
+        line += f" | next: {'; or: '.join(entry.next)}"
+    return [line, *(f"  {one_line(text)}" for text in error.tail)]
+
+
+def error_json(error: ConsoleError, target: str, **more: Any) -> dict[str, Any]:
+    """Return a failure as the fields of a JSON object."""
+    entry = CATALOGUE.get(error.reason)
+    return {
+        "ok": False,
+        "outcome": "refused" if error.exit_code in (Exit.REFUSED, Exit.LOCKED, Exit.USAGE) else "failed",
+        "target": target,
+        "reason": str(error.reason),
+        "title": entry.title if entry else str(error.reason),
+        "detail": error.detail,
+        "safe": entry.safe if entry else "",
+        "next": list(entry.next) if entry else [],
+        "tail": list(error.tail),
+        **{key: value for key, value in error.data.items() if key not in more},
+        **more,
+        "exit_code": int(error.exit_code),
+        "at": utc(time.time()),
+    }
+
+
+# -- plans ------------------------------------------------------------------------------------------------------------
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Return a plan as the lines that a person confirms."""
+    old = plan.replaced_name or "nothing"
+    arrow = f"{old} -> {plan.name}" if plan.action == "restart" else f"stop {old}"
+    lines = [f"plan {plan.plan_id}: {arrow}"]
+    lines.append(f"kill   {_kill(plan)}")
+    for process in plan.replaces:
+        age = f"{process.age_s:.0f}s" if process.age_s is not None else "?"
+        lines.append(f"       {process.pid}  {age}  {quoted_words(process.argv)[:160]}")
+    if plan.replaces:
+        lines.append(f"       {plan.stop_signal}, {plan.grace_s:g} s grace, then KILL")
+    if plan.action == "restart":
+        lines += _start_lines(plan)
+    lines += [f"check  {line}" for line in _check_lines(plan.checks)]
+    if plan.under_way:
+        lock = plan.under_way
+        lines.append(f"lock   {lock.operator} ({lock.origin}) is at {lock.stage} with {lock.name} id={lock.run_id}")
+    return lines
+
+
+def _kill(plan: Plan) -> str:
+    if not plan.replaces:
+        return "nothing runs"
+    words = [" ".join(str(process.pid) for process in plan.replaces), f" {plan.replaced_name or '?'}"]
+    if plan.replaced_by_hand:
+        words.append("started by hand")
+    if plan.lost_steps:
+        words.append(f"{plan.lost_steps} steps since checkpoint {plan.checkpoint_step} are lost")
+    if plan.gpu_bytes:
+        words.append(f"{size(plan.gpu_bytes)} on GPUs")
+    return words[0] + " " + ", ".join(words[1:])
+
+
+def _start_lines(plan: Plan) -> list[str]:
+    lines = []
+    for cache in plan.caches:
+        if plan.keep_cache:
+            text = "kept"
+        elif cache.refused:
+            text = f"refused: {cache.refused}"
+        elif not cache.exists:
+            text = "nothing to clear"
+        else:
+            text = ("at least " if cache.partial else "") + (size(cache.bytes) if cache.bytes is not None else "? B")
+        lines.append(f"cache  {one_line(cache.path)} {text}")
+    lines.append(f"start  {quoted_words(plan.argv)} in {one_line(plan.cwd)}, log {one_line(plan.log_path)}")
+    for key, (then, now) in plan.env_changed.items():
+        lines.append(f"env    {one_line(key)} {one_line(_or_unset(then))} -> {one_line(_or_unset(now))}")
+    lines += [f"file   {one_line(text)}" for text in plan.files_changed]
+    return lines
+
+
+def _or_unset(value: str | None) -> str:
+    return "(unset)" if value is None else value
+
+
+def _check_lines(checks: tuple[Check, ...]) -> list[str]:
+    good = sum(check.state is CheckState.OK for check in checks)
+    lines = [f"ok {good}/{len(checks)}"]
+    for check in checks:
+        if check.state is not CheckState.OK:
+            lines.append(f"{check.state} {check.id} {check.reason or ''} {one_line(check.detail)}".replace("  ", " "))
+    return lines
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    return {"ok": not plan.refused, "outcome": "planned", "target": plan.target, **msgspec.to_builtins(plan)}
+
+
+# -- stages -----------------------------------------------------------------------------------------------------------
+
+
+def stage_progress(status: StageStatus) -> str:
+    """Return a stage's change as a progress line: `spawned   ok 0.8s   pid 90112, log opened inode 5512034`."""
+    text = one_line(status.detail or status.evidence or status.why)
+    took = f" {seconds(status.took_s)}" if status.took_s is not None else ""
+    word = {
+        StageState.DONE: f"ok{took}",
+        StageState.SKIPPED: "skipped",
+        StageState.FAILED: f"FAILED{took}",
+        StageState.UNKNOWN: "unknown",
+        StageState.LATE: "LATE",
+    }.get(status.state, "")
+    return f"{status.stage:<9} {word:<10} {text}".rstrip()
+
+
+def stage_json(status: StageStatus) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "stage": str(status.stage),
+        "state": str(status.state),
+        "took_s": rounded(status.took_s),
+        "usual_s": rounded(status.usual_s),
+        "began_at": utc(status.began_at),
+        "ended_at": utc(status.ended_at),
+        "evidence": status.detail or status.evidence,
+    }
+    if status.why:
+        fields["why"] = status.why
+    if status.want is not None:
+        fields |= {"k": status.have, "n": status.want, "missing": list(status.missing)}
+    return fields
+
+
+def run_fields(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what every object about a run carries."""
+    run = snapshot.run
+    ages = [age for age in (snapshot.ages.link,) if age is not None]
+    return {
+        "target": snapshot.target,
+        "run": run.name if run else None,
+        "id": run.id if run else None,
+        "at": utc(snapshot.at),
+        "data_age_s": rounded(max(ages)) if ages else None,
+    }
+
+
+def say_interrupted() -> None:
+    """Tell on stderr that the operator's control-c ended the command and nothing else."""
+    print("interrupted: the run goes on", file=sys.stderr, flush=True)

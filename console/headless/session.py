@@ -1,0 +1,97 @@
+"""One engine for the length of one command, and waiting on its snapshots with a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from console.config import Target
+from console.engine import Engine
+from console.model import LinkState, Snapshot
+from console.reasons import ConsoleError, Exit, Reason, reason_of
+
+T = TypeVar("T")
+
+
+def operator() -> str:
+    """Return who is at the keyboard, as the lock and the records name them."""
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def origin() -> str:
+    """Return where they sit: `jump (pts/3)`."""
+    try:
+        terminal = os.ttyname(0).removeprefix("/dev/")
+    except OSError:
+        terminal = "no tty"
+    return f"{socket.gethostname()} ({terminal})"
+
+
+@asynccontextmanager
+async def opened(name: str, target: Target) -> AsyncIterator[Engine]:
+    """Run an engine on a target for the length of the block.
+
+    Raises: whatever ended the engine, should it end by itself.
+    """
+    engine = Engine(name, target, operator=operator(), origin=origin())
+    task = asyncio.create_task(engine.run())
+    try:
+        yield engine
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            raise failure
+
+
+async def first_word(engine: Engine, deadline: float | None) -> Snapshot:
+    """Wait for the host's first full state.
+
+    Raises: ConsoleError of the link when it is refused or fails the first time; TIMEOUT past the deadline.
+    """
+
+    def answered(snapshot: Snapshot) -> Snapshot | None:
+        link = snapshot.link
+        if link.state in (LinkState.REFUSED, LinkState.LOST):
+            raise link_error(snapshot)
+        return snapshot if engine.has_word else None
+
+    found = await engine.until(answered, deadline)
+    if found is None:
+        raise ConsoleError(Reason.LINK_TIMEOUT, "the host gave no word in time", Exit.TIMEOUT)
+    return found
+
+
+def link_error(snapshot: Snapshot) -> ConsoleError:
+    """Return the link's failure as an error with its exit code."""
+    from console.engine import link_exit_code
+
+    reason = reason_of(snapshot.link.reason or Reason.LINK_LOST)
+    return ConsoleError(reason, snapshot.link.detail, link_exit_code(reason))
+
+
+def run_async(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command's coroutine; control-c ends it with code 130 and leaves the run alone."""
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        from console.headless.output import say_interrupted
+
+        say_interrupted()
+        return Exit.INTERRUPTED
+
+
+def deadline_after(timeout_s: float | None) -> float | None:
+    """Return the loop time at which `timeout_s` from now has passed."""
+    return None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
+
+
+Predicate = Callable[[Snapshot], T | None]
