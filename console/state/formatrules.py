@@ -74,7 +74,7 @@ RATE_LAST: Final = re.compile(rf"(?<![\w.])(?P<val>{VALUE}) ?(?P<key>tok/s|token
 """`21.5K tok/s`."""
 PIPED: Final = re.compile(rf"(?P<key>[^|:]+): *(?P<val>{VALUE}) *(?=\||$)")
 """`grad norm: 1.2 | lm loss: 3.0 |`: keys hold blanks."""
-QUOTED: Final = re.compile(rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s])""")
+QUOTED: Final = re.compile(rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s]|$)""")
 """The pairs of a Python or JSON dictionary, the numbers quoted or not."""
 
 BAR: Final = (

@@ -49,7 +49,7 @@ _DFLASH: Final = Format(
         ),
         Rule(
             kind=Kind.STEP,
-            head=re.compile(rf"step +(?P<step>{INT})(?: */ *(?P<total>{INT}))? *\|(?P<rest>.*)"),
+            head=re.compile(rf"step +(?P<step>{INT})(?: */ *(?P<total>{INT}))? *\|(?!.*\| norm )(?P<rest>.*)"),
             pairs=(SPACED, RATE_LAST),
             needs=frozenset({"loss", "tok_s"}),
             rejects=frozenset({"local_loss", "val_loss", "eval_loss"}),
@@ -57,7 +57,7 @@ _DFLASH: Final = Format(
         Rule(
             kind=Kind.STEP,
             head=re.compile(
-                rf"step[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?[,;:]? +(?P<rest>.*\btok(?:ens)?[/_]s\b.*)"
+                rf"step[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?[,;:]? +(?P<rest>[^|].*\btok(?:ens)?[/_]s\b.*)"
             ),
             pairs=(SPACED, RATE_LAST),
             needs=frozenset({"loss"}),

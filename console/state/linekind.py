@@ -26,7 +26,7 @@ class LineKind(StrEnum):
 _MAYBE_ERROR: Final = re.compile(
     r"rror|xception|FATAL|CRIT|ERR|FAIL|raceback|Permission|ommand not|such file|cannot exec|bad "
     r"interp|Killed|ault|core dumped"
-    r"|Bus err|Abort|Illegal|panic|interrupt|[EF]\d{4} |Terminated|terminate|return code|ot found|NCCL|Xid"
+    r"|Bus err|Abort|Illegal|panic|nterrupt|[EF]\d{4} |Terminated|terminate|return code|ot found|NCCL|Xid"
 )
 _ERROR_ANYWHERE: Final = re.compile(
     r"Traceback \(most recent call last\)"

@@ -238,6 +238,7 @@ class Parser:
             if step is not None and not self._is_news(step, rank, reading):
                 return None
             step = self._follow(fmt, reading, step)
+            self._last_rank = rank
         if kind is Kind.HEADER:
             self._header.update(fields)
         if "total" in fields and (kind is Kind.HEADER or self._total is None) and not reading.rule.unlabelled:

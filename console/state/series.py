@@ -49,8 +49,7 @@ class _Recent(NamedTuple):
 
 class Series:
     """Points in the order of time. When `capacity` is reached the stored half is thinned: of four neighbours the lowest
-    and the
-    highest stay, so that a dip of one step is still seen after days. A gap stays one."""
+    and the highest stay, so that a dip of one step is still seen after days. A gap stays one."""
 
     def __init__(self, capacity: int = 4096, *, first_step: int | None = None) -> None:
         """`first_step` is the launch's first step where it is known better than from the first point."""

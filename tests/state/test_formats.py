@@ -120,7 +120,10 @@ def test_prefix_names_the_rank() -> None:
 
 
 def test_user_regex_reads_its_groups() -> None:
-    pattern = r"it=(?P<step>\d+)/(?P<total>[\d,]+) .*L=(?P<loss>\S+) v=(?P<tok_s>\S+) q=(?P<queue>\d+)/(?P<depth>\d+) x=(?P<temp>\S+)"
+    pattern = (
+        r"it=(?P<step>\d+)/(?P<total>[\d,]+) .*L=(?P<loss>\S+) v=(?P<tok_s>\S+) "
+        r"q=(?P<queue>\d+)/(?P<depth>\d+) x=(?P<temp>\S+)"
+    )
 
     (sample,) = samples_of("run: it=40/1,000 L=1.5 v=21.5K q=3/16 x=0.7", pattern)
 

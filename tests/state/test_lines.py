@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ def feed_in_pieces(data: bytes, cuts: list[int]) -> tuple[list[RawLine], RawLine
     splitter = LineSplitter()
     lines: list[RawLine] = []
     places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in pairwise(places):
         lines += splitter.feed(data[start:end], start, 1.0)
     return lines, splitter.live()
 
@@ -31,7 +33,20 @@ awkward = st.lists(
     st.one_of(
         st.binary(max_size=30),
         st.sampled_from(
-            [b"\n", b"\r", b"\r\n", b"\0", b"\0" * 9, b"\x1b[31m", b"\x1b]0;t\x07", "é█".encode(), BAR, b"step 4", b" ", b"%|"]
+            [
+                b"\n",
+                b"\r",
+                b"\r\n",
+                b"\0",
+                b"\0" * 9,
+                b"\x1b[31m",
+                b"\x1b]0;t\x07",
+                "é█".encode(),
+                BAR,
+                b"step 4",
+                b" ",
+                b"%|",
+            ]
         ),
     ),
     max_size=40,
