@@ -1,9 +1,9 @@
-"""A real training host on one machine: OpenSSH's sshd on loopback, a jump host, LXC containers, a wire that can be cut.
+"""A real training host on one machine: OpenSSH's sshd on loopback, a jump host, LXC containers, a wire one can cut.
 
-Needs root, Debian's `openssh-server lxc debootstrap iproute2 iptables`, and network once: the first use builds the
+Needs root, Debian's `openssh-server lxc lxcfs debootstrap iproute2 iptables`, and network once: the first use builds
 containers' root filesystems under /var/cache/dflash-console-lab (about a minute), later ones start in about a second.
 Nothing of the machine is changed: own keys, own known_hosts, own ports on 127.0.0.1 and 127.0.0.2, own lxc path, own
-network namespace. Several sessions run side by side, each with containers 200, 201, 202 of its own; what a session that
+network namespace. Several sessions run side by side, each with containers 200 to 203 of its own; what a session that
 was killed has left behind is cleared away by the next one.
 
 Fixtures (of the whole test tree, session-wide, started when first asked for; a test that asks for one is marked `lab`):
@@ -13,6 +13,7 @@ Fixtures (of the whole test tree, session-wide, started when first asked for; a 
     plain_container     200: a shell loop as init, Python without systemd
     systemd_container   201: systemd as init
     minimal_container   202: python3-minimal only ("incomplete Python")
+    unprivileged_container  203: a user namespace and lxcfs, Proxmox's default
     container           200 and then 201: the test runs twice
     wire                an sshd behind a link of its own: `wire.drop()`, `wire.restore()`, `wire.limit(bytes_per_s)`
 

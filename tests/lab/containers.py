@@ -6,16 +6,14 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tests.lab import lxcfs
 from tests.lab.commands import LabError, argv_of, call
-from tests.lab.rootfs import Flavour, rootfs
+from tests.lab.rootfs import FIRST_UNPRIVILEGED_UID, Flavour, rootfs
 from tests.waiting import until
 
-_INIT = {Flavour.PLAIN: "/init.sh", Flavour.SYSTEMD: "/sbin/init", Flavour.MINIMAL: "/init.sh"}
-_MOUNTS = {
-    Flavour.PLAIN: "proc:mixed sys:ro",
-    Flavour.SYSTEMD: "proc:mixed sys:mixed cgroup:mixed",
-    Flavour.MINIMAL: "proc:mixed sys:ro",
-}
+_Config = list[tuple[str, str]]
+_SHELL_INIT: _Config = [("lxc.init.cmd", "/init.sh"), ("lxc.mount.auto", "proc:mixed sys:ro")]
+_SYSTEMD_INIT: _Config = [("lxc.init.cmd", "/sbin/init"), ("lxc.mount.auto", "proc:mixed sys:mixed cgroup:mixed")]
 
 
 class Container:
@@ -24,6 +22,8 @@ class Container:
     def __init__(self, folder: Path, number: int, flavour: Flavour) -> None:
         self.number = number
         self.flavour = flavour
+        self._session_folder = folder
+        self._first_uid = FIRST_UNPRIVILEGED_UID if flavour is Flavour.UNPRIVILEGED else 0
         self._lxc_path = folder / "lxc"
         self._folder = self._lxc_path / str(number)
         self._init_pid = 0
@@ -43,7 +43,9 @@ class Container:
         merged = self._folder / "rootfs"
         if not merged.is_dir():
             self._prepare(merged)
-        call("lxc-start", *self._which, "-o", self._folder / "lxc.log", "-l", "INFO")
+        # Where lxc finds newuidmap it obeys /etc/subuid, even as root; hidden from it, it writes the mapping itself.
+        hidden = ["env", "PATH=/nonexistent"] if self._first_uid else []
+        call(*hidden, shutil.which("lxc-start") or "", *self._which, "-o", self._folder / "lxc.log", "-l", "INFO")
         self._init_pid = int(call("lxc-info", *self._which, "-pH"))
         if self.flavour is Flavour.SYSTEMD:
             until(self._systemd_is_up, timeout_s=60, what=f"systemd up in container {self.number}")
@@ -87,9 +89,17 @@ class Container:
     def write(self, inside: str, text: str, mode: int = 0o644) -> None:
         """Write a file, with the folders above it; `mode` 0o755 makes it a program."""
         target = self.path(inside)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        self.make_folder(os.path.dirname(inside))
         target.write_text(text)
+        self._own(target)
         target.chmod(mode)
+
+    def make_folder(self, inside: str) -> None:
+        """Make a folder and those above it, where they are not there yet."""
+        missing = [path for path in (self.path(inside), *self.path(inside).parents) if not path.exists()]
+        for path in reversed(missing):
+            path.mkdir()
+            self._own(path)
 
     def read(self, inside: str) -> str:
         """Return a file's text, empty where there is no such file (yet)."""
@@ -101,11 +111,13 @@ class Container:
     def copy_in(self, source: Path, inside: str) -> None:
         """Copy a file or a whole folder, with its modes."""
         target = self.path(inside)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        self.make_folder(os.path.dirname(inside))
         if source.is_dir():
             shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
         else:
             shutil.copy2(source, target)
+        for path in (target, *target.rglob("*")):
+            self._own(path)
 
     def remove(self, *inside: str) -> None:
         """Delete files and folders, where they are there."""
@@ -152,18 +164,26 @@ class Container:
             each.mkdir(parents=True)
         layers = f"lowerdir={rootfs(self.flavour)},upperdir={upper},workdir={work}"
         call("mount", "-t", "overlay", "-o", layers, "dflash-lab", merged)
-        config = {
-            "lxc.uts.name": f"ct{self.number}",
-            "lxc.rootfs.path": f"dir:{merged}",
-            "lxc.net.0.type": "empty",
-            "lxc.apparmor.profile": "unconfined",
-            "lxc.init.cmd": _INIT[self.flavour],
-            "lxc.mount.auto": _MOUNTS[self.flavour],
-            "lxc.tty.max": "0",
-            "lxc.pty.max": "1024",
-        }
+        config: _Config = [
+            ("lxc.uts.name", f"ct{self.number}"),
+            ("lxc.rootfs.path", f"dir:{merged}"),
+            ("lxc.net.0.type", "empty"),
+            ("lxc.apparmor.profile", "unconfined"),
+            ("lxc.tty.max", "0"),
+            ("lxc.pty.max", "1024"),
+            *(_SYSTEMD_INIT if self.flavour is Flavour.SYSTEMD else _SHELL_INIT),
+        ]
+        if self._first_uid:
+            config += [("lxc.idmap", f"{kind} 0 {self._first_uid} 65536") for kind in "ug"]
+            config += [("lxc.mount.entry", entry) for entry in lxcfs.mount_entries(self._session_folder)]
+        if self._first_uid:
+            os.chown(merged, self._first_uid, self._first_uid)
         (merged / "etc/hostname").write_text(f"ct{self.number}\n")
-        (self._folder / "config").write_text("".join(f"{key} = {value}\n" for key, value in config.items()))
+        (self._folder / "config").write_text("".join(f"{key} = {value}\n" for key, value in config))
+
+    def _own(self, path: Path) -> None:
+        if self._first_uid and path.lstat().st_uid < self._first_uid:
+            os.lchown(path, self._first_uid, self._first_uid)
 
     def _systemd_is_up(self) -> bool:
         state = self.run(["systemctl", "is-system-running"], check=False).stdout.strip()

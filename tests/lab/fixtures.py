@@ -73,6 +73,12 @@ def minimal_container(lab: Lab) -> Container:
     return lab.container(Flavour.MINIMAL)
 
 
+@pytest.fixture(scope="session")
+def unprivileged_container(lab: Lab) -> Container:
+    """Container 203: in a user namespace, with lxcfs."""
+    return lab.container(Flavour.UNPRIVILEGED)
+
+
 @pytest.fixture(params=[Flavour.PLAIN, Flavour.SYSTEMD], ids=str)
 def container(lab: Lab, request: pytest.FixtureRequest) -> Container:
     """Container 200 and then 201: what must hold with and without systemd."""

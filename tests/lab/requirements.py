@@ -12,6 +12,7 @@ _PROGRAMS = {
     "lxc-attach": "lxc",
     "ip": "iproute2",
     "iptables": "iptables",
+    "lxcfs": "lxcfs",
     "nsenter": "util-linux",
 }
 

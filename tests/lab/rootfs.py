@@ -15,7 +15,9 @@ from pathlib import Path
 
 CACHE = Path("/var/cache/dflash-console-lab")
 # Part of the path: raise it when anything below changes what is built.
-_VERSION = 1
+_VERSION = 2
+# Where the unprivileged container's root stands among this machine's users: Proxmox's default.
+FIRST_UNPRIVILEGED_UID = 100_000
 _SUITE = "bookworm"
 _PACKAGES = ("systemd", "systemd-sysv", "dbus", "python3", "procps", "bash", "iproute2")
 _SYSTEMD_PACKAGES = (
@@ -48,6 +50,8 @@ class Flavour(StrEnum):
     """systemd as init."""
     MINIMAL = "minimal"
     """As plain, with python3-minimal only."""
+    UNPRIVILEGED = "unprivileged"
+    """As plain, in a user namespace and with lxcfs: Proxmox's default."""
 
 
 def rootfs(flavour: Flavour) -> Path:
@@ -86,6 +90,7 @@ def _build(ready: Path) -> None:
     _purge(plain, _SYSTEMD_PACKAGES)
     minimal = _copy(plain, unfinished / Flavour.MINIMAL)
     _purge(minimal, _FULL_PYTHON_PACKAGES)
+    _shift_owners(_copy(plain, unfinished / Flavour.UNPRIVILEGED))
     for unit in _NEEDLESS_UNITS:
         (full / "etc/systemd/system" / unit).symlink_to("/dev/null")
     unfinished.rename(ready)
@@ -112,6 +117,17 @@ def _trim(root: Path) -> None:
 def _copy(source: Path, target: Path) -> Path:
     _run("cp", "-a", "--reflink=auto", str(source), str(target))
     return target
+
+
+def _shift_owners(root: Path) -> None:
+    for folder, _, files in os.walk(root):
+        for path in (Path(folder), *(Path(folder, name) for name in files)):
+            status = path.lstat()
+            os.lchown(path, status.st_uid + FIRST_UNPRIVILEGED_UID, status.st_gid + FIRST_UNPRIVILEGED_UID)
+            if not path.is_symlink():
+                path.chmod(status.st_mode & 0o7777)  # a change of owner takes setuid bits away
+    for link in (path for path in root.iterdir() if path.is_symlink()):
+        os.lchown(link, FIRST_UNPRIVILEGED_UID, FIRST_UNPRIVILEGED_UID)
 
 
 def _purge(root: Path, packages: tuple[str, ...]) -> None:

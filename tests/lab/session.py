@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Literal
 
-from tests.lab import containers, sshd, wire
+from tests.lab import containers, lxcfs, sshd, wire
 from tests.lab.commands import LabError, call
 from tests.lab.rootfs import CACHE, Flavour
 
 _SESSIONS = CACHE / "sessions"
-_NUMBERS = {Flavour.PLAIN: 200, Flavour.SYSTEMD: 201, Flavour.MINIMAL: 202}
+_NUMBERS = {Flavour.PLAIN: 200, Flavour.SYSTEMD: 201, Flavour.MINIMAL: 202, Flavour.UNPRIVILEGED: 203}
 _FIRST_FRESH_NUMBER = 210
 
 # What Proxmox's `pct exec` hands over to; sessions of the wire's sshd go back to the namespace where lxc listens.
@@ -38,6 +38,7 @@ class Lab:
         with _exclusive():
             _clear_stale()
             self.folder = Path(tempfile.mkdtemp(dir=_SESSIONS))
+            self.folder.chmod(0o711)
             self._owner: IO[str] = (self.folder / "owner").open("w")
             fcntl.flock(self._owner, fcntl.LOCK_EX)
             if by_hand:
@@ -131,7 +132,7 @@ class Lab:
     def _add(self, number: int, flavour: Flavour) -> containers.Container:
         container = containers.Container(self.folder, number, flavour)
         container.start()
-        container.path("/workspace").mkdir(exist_ok=True)
+        container.make_folder("/workspace")
         self._containers[number] = container
         return container
 
@@ -148,7 +149,8 @@ class Lab:
 
 def clear(folder: Path) -> None:
     """End whatever runs out of a session's folder, unmount it and delete it."""
-    for pid_file in folder.glob("**/sshd.pid"):
+    lxcfs.end(folder)  # first, since a dead one makes every look into its folder fail
+    for pid_file in folder.glob("*/sshd.pid"):
         sshd.end_listener(pid_file)
     for config in folder.glob("lxc/*/config"):
         containers.stop(config.parent.parent, config.parent.name)
@@ -188,7 +190,8 @@ def _ownerless(folder: Path) -> bool:
 @contextlib.contextmanager
 def _exclusive() -> Iterator[None]:
     """Hold off other sessions while one is being made or cleared."""
-    _SESSIONS.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _SESSIONS.mkdir(parents=True, exist_ok=True)
+    _SESSIONS.chmod(0o711)  # an unprivileged container's root passes through
     with (CACHE / "sessions.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -1,11 +1,15 @@
 """The lab does what its fixtures promise; a test elsewhere that leans on it would else fail for the lab's sake."""
 
+import os
 import subprocess
+import sys
 import time
 import tomllib
+from pathlib import Path
 
 import pytest
 
+from tests.lab.commands import argv_of
 from tests.lab.containers import Container
 from tests.lab.session import Lab
 from tests.lab.sshd import Sshd
@@ -47,6 +51,16 @@ def test_minimal_container_has_an_incomplete_python(minimal_container: Container
     done = minimal_container.run(["python3", "-Ic", "import json"], check=False)
 
     assert (done.returncode, "No module named 'json'" in done.stderr) == (1, True)
+
+
+def test_unprivileged_container_is_mapped_and_has_an_uptime_of_its_own(unprivileged_container: Container) -> None:
+    unprivileged_container.write("/root/deep/mine", "yes")
+
+    assert unprivileged_container.read("/proc/1/uid_map").split() == ["0", "100000", "65536"]
+    assert unprivileged_container.run(["stat", "-c", "%u", "/root/deep", "/root/deep/mine"]).stdout == "0\n0\n"
+    assert unprivileged_container.run(["dmesg"], check=False).returncode != 0
+    uptime_s = float(unprivileged_container.run(["cat", "/proc/uptime"]).stdout.split()[0])
+    assert uptime_s < float(Path("/proc/uptime").read_text().split()[0]) - 30
 
 
 def test_files_go_in_and_come_out_also_on_tmpfs(container: Container) -> None:
@@ -166,9 +180,10 @@ def test_config_for_the_console_is_toml_with_the_way_in(lab: Lab, plain_containe
     assert target["env"] == {"A b": 'c "d"'}
 
 
+@pytest.mark.usefixtures("lab")
 def test_session_leaves_nothing_behind() -> None:
     session = Lab()
-    container = session.container("plain")
+    container = session.container("unprivileged")
     session.wire.host.run("true")
     init = container.root
 
@@ -180,3 +195,19 @@ def test_session_leaves_nothing_behind() -> None:
     assert str(session.folder) not in mounts
     names = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
     assert session.folder.name not in names
+
+
+@pytest.mark.usefixtures("lab")
+def test_next_session_clears_what_a_killed_one_left() -> None:
+    code = (
+        "import os, signal\nfrom tests.lab.session import Lab\nlab = Lab()\nlab.host(); lab.container('plain')\n"
+        "print(lab.folder, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    died = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    folder = Path(died.stdout.strip())
+    assert (died.returncode, folder.is_dir()) == (-9, True)
+
+    Lab().close()
+
+    assert not folder.exists()
+    assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and str(folder) in " ".join(argv_of(int(pid)))]
