@@ -1,0 +1,100 @@
+"""Work that may block or hang, in a forked child, so that the agent's loop never waits for it.
+
+A job is one function whose JSON-able result is read from a pipe when it is there. A job beyond its deadline is killed
+and reported; one in uninterruptible sleep is left behind. Only the agent uses this (the keeper's way is `bounded`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import Any, Callable, List, Optional
+
+_READ_BYTES = 1 << 18
+
+
+class Job:
+    """One function at work in a child. Select on `fd`, then call `advance`."""
+
+    def __init__(self, function: Callable[[], Any], timeout_s: float) -> None:
+        self.fd, writer = os.pipe()
+        self.deadline = time.monotonic() + timeout_s
+        self.result: Any = None
+        self.error = ""
+        self._parts: List[bytes] = []
+        self._pid: Optional[int] = os.fork()
+        if self._pid == 0:
+            _work(function, writer, timeout_s)
+        os.close(writer)
+        os.set_blocking(self.fd, False)
+
+    def advance(self) -> bool:
+        """Read what has come; return True once the job is over, with `result` or `error` set and everything closed."""
+        while True:
+            try:
+                part = os.read(self.fd, _READ_BYTES)
+            except BlockingIOError:
+                if time.monotonic() < self.deadline:
+                    return False
+                self.error = "gave no answer in time"
+                break
+            if not part:
+                self._finish()
+                break
+            self._parts.append(part)
+        self.close()
+        return True
+
+    def _finish(self) -> None:
+        try:
+            answer = json.loads(b"".join(self._parts).decode("utf-8", "surrogatepass"))
+        except ValueError:
+            self.error = "its process died"
+            return
+        self.result, self.error = answer.get("result"), answer.get("error", "")
+
+    def close(self) -> None:
+        """End the child, whatever it does, and forget it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+        if self._pid is not None:
+            os.kill(self._pid, signal.SIGKILL)
+            _abandoned.append(self._pid)
+            self._pid = None
+        reap()
+
+
+_abandoned: List[int] = []
+
+
+def reap() -> None:
+    """Collect children that have ended by now; those in state D stay until they can."""
+    _abandoned[:] = [pid for pid in _abandoned if not _is_reaped(pid)]
+
+
+def _is_reaped(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
+
+
+def _work(function: Callable[[], Any], writer: int, timeout_s: float) -> None:
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, timeout_s + 5.0)  # should the agent be gone by then
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)  # the wire is the parent's alone
+        os.dup2(null, 1)
+        try:
+            answer = {"result": function()}
+        except BaseException as error:  # noqa: BLE001  # the child's root: told to the parent
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        raw = memoryview(json.dumps(answer).encode("utf-8", "surrogatepass"))
+        while raw:
+            raw = raw[os.write(writer, raw) :]
+    finally:
+        os._exit(0)

@@ -1,0 +1,305 @@
+"""GPU samples without risk to the caller, and the judgement whose memory a GPU holds.
+
+`Sampler` asks the driver in a disposable child (a wedged driver puts whoever asks into state D, `fuser -k /dev/nvidia*`
+kills whoever holds it open), and names the call that does not return. `judge` applies the rules by which a context is
+told to be the run's. Agent and keeper use both; nothing here signals anything but the child.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import mmap
+import os
+import select
+import signal
+import time
+from typing import Any, Dict, Iterable, List, Optional, Set
+
+from . import gpusource
+
+Sample = Dict[str, Any]
+
+HUNG_S = 5.0
+"""Silence beyond the interval after which a call is named as hung."""
+KILL_S = 15.0
+GIB = 1 << 30
+# What an idle GPU may show as used: the driver's own reserve on an H200 is about 0.6 GiB by NVML's first call.
+FREE_BYTES = GIB
+CONTEXT_RISE_BYTES = 200 << 20
+"""A CUDA context takes some 300-500 MiB before the first tensor."""
+
+_NAME = b"dflash-gpu"
+_CRUMB_BYTES = 64
+_PR_SET_NAME = 15
+
+
+class Sampler:
+    """Samples at an interval or on request in a child of its own; `poll` never blocks."""
+
+    def __init__(self, simulated: Optional[str] = None) -> None:
+        self.pid: Optional[int] = None
+        self._simulated = simulated
+        self._interval_s = 1.0
+        self._out = self._commands = -1
+        self._crumb = mmap.mmap(-1, _CRUMB_BYTES)
+        self._buffer = b""
+        self._heard = time.monotonic()
+        self._said_hung = 0.0
+        self._stuck: List[int] = []
+        self._retry_at: Optional[float] = None
+        self._retry_s = 5.0
+        self._last: Sample = {"source": "unknown", "driver": ""}
+
+    def fileno(self) -> int:
+        """Return the pipe to select on; -1 while no child runs. It changes when a child is replaced."""
+        return self._out
+
+    def start(self) -> None:
+        """Fork the child, unless one runs."""
+        if self.pid is not None:
+            return
+        self._out, child_out = os.pipe()
+        child_in, self._commands = os.pipe()
+        os.set_blocking(self._out, False)
+        os.set_blocking(self._commands, False)
+        pid = os.fork()
+        if pid == 0:
+            _live_as_child(child_in, child_out, self._simulated, self._interval_s, self._crumb)
+        os.close(child_in)
+        os.close(child_out)
+        self.pid, self._buffer, self._retry_at = pid, b"", None
+        self._heard, self._said_hung = time.monotonic(), 0.0
+
+    def set_interval(self, seconds: float) -> None:
+        self._interval_s = max(0.05, seconds)
+        self._command(f"i{self._interval_s}\n".encode("ascii"))
+
+    def request(self) -> None:
+        """Ask for a sample now; `poll` returns it when it is there."""
+        self._command(b"s\n")
+
+    def poll(self) -> Optional[Sample]:
+        """Return the newest sample since the last call, or None. To be called when readable and about once a second.
+
+        A driver that does not answer yields a sample without GPUs whose `why` names the call.
+        """
+        if self.pid is None:
+            self._maybe_restart()
+            return None
+        newest = self._read()
+        if newest is not None:
+            self._heard, self._said_hung, self._retry_s, self._last = time.monotonic(), 0.0, 5.0, newest
+            return newest
+        return self._watch_silence()
+
+    def stop(self) -> None:
+        """End the child without waiting for it. One in state D is left behind; `stuck` names it."""
+        if self.pid is None:
+            return
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self._stuck.append(self.pid)
+        self.pid = None
+        for fd in (self._out, self._commands):
+            os.close(fd)
+        self._out = self._commands = -1
+        self.stuck()
+
+    def stuck(self) -> List[int]:
+        """Reap what has ended and return the killed children that are still there."""
+        self._stuck = [pid for pid in self._stuck if not _reaped(pid)]
+        return list(self._stuck)
+
+    def _command(self, line: bytes) -> None:
+        if self._commands >= 0:
+            try:
+                os.write(self._commands, line)
+            except OSError:
+                pass  # a full or broken pipe: the child is hung or gone, which poll notices
+
+    def _read(self) -> Optional[Sample]:
+        while True:
+            try:
+                chunk = os.read(self._out, 1 << 18)
+            except BlockingIOError:
+                break
+            if not chunk:
+                self._give_up("the GPU sampler ended")
+                break
+            self._buffer += chunk
+        lines = self._buffer.split(b"\n")
+        self._buffer = lines.pop()
+        for line in reversed(lines):
+            try:
+                sample = json.loads(line.decode("utf-8"))
+            except ValueError:
+                continue
+            if isinstance(sample, dict):
+                return sample
+        return None
+
+    def _watch_silence(self) -> Optional[Sample]:
+        silent_s = time.monotonic() - self._heard - self._interval_s
+        if self.pid is None or silent_s < HUNG_S or time.monotonic() - self._said_hung < 1.0:
+            return None
+        self._said_hung = time.monotonic()
+        call = bytes(self._crumb[:]).rstrip(b"\0").decode("ascii", "replace") or "the GPU sampler"
+        why = f"{call} has not answered for {silent_s + self._interval_s:.0f} s"
+        if silent_s >= KILL_S:
+            pid = self.pid
+            self._give_up(why)
+            if pid in self._stuck:
+                why += f"; sampler pid {pid} can't be killed (stuck in the driver)"
+        return {
+            "bt": _boottime(),
+            "source": self._last["source"],
+            "why": why,
+            "driver": self._last["driver"],
+            "gpus": [],
+        }
+
+    def _give_up(self, why: str) -> None:
+        self.stop()
+        self._retry_at = time.monotonic() + self._retry_s
+        self._retry_s = min(120.0, self._retry_s * 2)
+
+    def _maybe_restart(self) -> None:
+        # While a killed child hangs in the driver, another one would only hang beside it.
+        if self._retry_at is not None and time.monotonic() >= self._retry_at and not self.stuck():
+            self.start()
+
+
+def _reaped(pid: int) -> bool:
+    try:
+        done, _ = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return True  # a keeper that reaps everything was first
+    return done == pid
+
+
+def _boottime() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _live_as_child(commands: int, out: int, simulated: Optional[str], interval_s: float, crumb: mmap.mmap) -> None:
+    try:
+        _become_small(commands, out)
+        _sample_forever(commands, out, simulated, interval_s, crumb)
+    except BaseException:  # noqa: BLE001  # nothing of the parent's stack may run in the child
+        pass
+    finally:
+        os._exit(0)
+
+
+def _become_small(commands: int, out: int) -> None:
+    """Drop everything that was the parent's: its lock, log and FIFO must be free when it closes them."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    signal.set_wakeup_fd(-1)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    for fd in [int(name) for name in os.listdir("/proc/self/fd")]:
+        if fd > 2 and fd not in (commands, out):
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+    fcntl.fcntl(commands, fcntl.F_SETFL, fcntl.fcntl(commands, fcntl.F_GETFL) | os.O_NONBLOCK)
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, ctypes.c_char_p(_NAME), 0, 0, 0)
+    except (OSError, AttributeError):
+        pass
+
+
+def _sample_forever(commands: int, out: int, simulated: Optional[str], interval_s: float, crumb: mmap.mmap) -> None:
+    def told(call: str) -> None:
+        crumb[:] = call.encode("ascii", "replace")[: _CRUMB_BYTES - 1].ljust(_CRUMB_BYTES, b"\0")
+
+    sources = gpusource.Sources(simulated, told)
+    while True:
+        began = time.monotonic()
+        signal.alarm(60)  # should the parent be gone while a call hangs: end, unless in state D
+        answer = sources.sample()
+        signal.alarm(0)
+        told("")
+        answer["bt"] = _boottime()
+        os.write(out, json.dumps(answer, separators=(",", ":")).encode("ascii") + b"\n")
+        # nvidia-smi takes up to a second of CPU on eight GPUs
+        pause_s = max(interval_s, 3.0) if answer["source"] == "nvidia-smi" else interval_s
+        while True:
+            left_s = began + pause_s - time.monotonic()
+            if left_s <= 0 or not select.select([commands], [], [], left_s)[0]:
+                break
+            words = os.read(commands, 4096)
+            if not words:
+                return
+            lines = words.split(b"\n")
+            intervals = [line for line in lines if line.startswith(b"i")]
+            if intervals:
+                interval_s = pause_s = float(intervals[-1][1:])
+            if b"s" in lines:
+                break
+
+
+def judge(
+    sample: Sample,
+    tree_pids: Iterable[int],
+    uvm_pids: Optional[Iterable[int]],
+    baseline_used: Optional[Dict[int, int]] = None,
+) -> Dict[str, Any]:
+    """Return {"contexts": [GPU indices], "rule", "gpus": [{"i", "context", "owner"}]} for a run's process tree.
+
+    `uvm_pids`: processes of the tree that hold /dev/nvidia-uvm; None where that can't be told. `baseline_used`: bytes
+    used per GPU before the launch. Rules in order: "simulated", "nvml pid in tree", "uvm + memory rise".
+    """
+    tree = set(tree_pids)
+    uvm = None if uvm_pids is None else set(uvm_pids) & tree
+    gpus: List[Dict[str, Any]] = sample.get("gpus") or []
+    if sample.get("source") == "simulated":
+        rule, held = "simulated", {gpu["i"] for gpu in gpus if _pids(gpu) & tree}
+    else:
+        rule, held = "nvml pid in tree", {gpu["i"] for gpu in gpus if uvm and _pids(gpu) & uvm}
+        if not held and uvm and baseline_used is not None:
+            rule, held = "uvm + memory rise", {gpu["i"] for gpu in gpus if _rose(gpu, baseline_used)}
+    told = sample.get("source") == "simulated" or (
+        uvm is not None and (not uvm or bool(held) or baseline_used is not None or _listing_is_ours(gpus, tree))
+    )
+    judged = [
+        {"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": _owner(gpu, gpu["i"] in held)}
+        for gpu in gpus
+    ]
+    return {"contexts": sorted(held), "rule": rule if held else "", "gpus": judged}
+
+
+def _pids(gpu: Dict[str, Any]) -> Set[int]:
+    return {proc[0] for proc in gpu.get("procs") or ()}
+
+
+def _listing_is_ours(gpus: List[Dict[str, Any]], tree: Set[int]) -> bool:
+    """Whether the source's pids are of our namespace: some GPU lists a process of the tree."""
+    return any(_pids(gpu) & tree for gpu in gpus)
+
+
+def _rose(gpu: Dict[str, Any], baseline_used: Dict[int, int]) -> bool:
+    used, before = gpu.get("used"), baseline_used.get(gpu["i"])
+    return used is not None and before is not None and used - before > CONTEXT_RISE_BYTES
+
+
+def _owner(gpu: Dict[str, Any], ours: bool) -> str:
+    if ours:
+        return "run"
+    used, procs = gpu.get("used"), gpu.get("procs")
+    if procs:
+        return "other"
+    if used is None:
+        return "unknown"
+    if used < FREE_BYTES:
+        return "free"
+    return "nobody" if procs == [] else "unknown"

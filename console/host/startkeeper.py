@@ -1,0 +1,320 @@
+"""How a request becomes a keeper: run directory, request.json, and a process that outlives everything of ours.
+
+The run directory is made by exclusive mkdir, so a resend starts nothing. The keeper is started as a systemd service
+where a system manager answers, as a user service where the user lingers, else by double fork. What it does then is its
+own; the agent only reads the files it writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from . import files, loader, procfs
+
+FIRST_WORD_S = 5.0
+"""How long a new keeper may take to say that it has taken or refused its request."""
+SYSTEMD_RUN_S = 3.0
+_RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
+_SYSTEM_SOCKET = "/run/systemd/private"
+_ERROR_TAIL_BYTES = 2000
+
+# HOST.md of the design, 2: the defaults kill the run along with the keeper.
+_PROPERTIES = (
+    "Type=exec",
+    "KillMode=process",
+    "OOMPolicy=continue",
+    "Delegate=yes",
+    "TasksMax=infinity",
+    "IgnoreSIGPIPE=no",
+    "SendSIGHUP=no",
+    "LimitNPROC=infinity",
+    "LimitMEMLOCK=infinity",
+    "LimitCORE=0",
+    "StandardInput=null",
+)
+
+
+class NotStarted(Exception):
+    """No keeper runs; `reason` is a slug of the catalogue, the text its detail."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+def is_run_id(text: Any) -> bool:
+    return isinstance(text, str) and _RUN_ID.match(text) is not None
+
+
+# -- the request ------------------------------------------------------------------------------------------------------
+
+
+def make_run_dir(state: str, target: str, run: str) -> Optional[str]:
+    """Make the directory of a new run; None where it exists already (a resend).
+
+    Raises: NotStarted where the state directory can't be used.
+    """
+    directory = files.run_dir(state, target, run)
+    try:
+        files.secure_makedirs(os.path.dirname(directory))
+        os.mkdir(directory, 0o700)
+    except FileExistsError:
+        return None
+    except files.Unusable as error:
+        raise NotStarted("state_dir_unusable", str(error)) from error
+    except OSError as error:
+        raise NotStarted("state_dir_unusable", f"{directory}: {error.strerror}") from error
+    return directory
+
+
+def write_request(directory: str, operation: Dict[str, Any], known: Dict[str, Any]) -> None:
+    """Write request.json and start.py. `known`: what the agent adds to the operation. Raises: NotStarted."""
+    now_bt = procfs.boottime()
+    request = {key: value for key, value in operation.items() if key not in ("op", "id")}
+    request.update(known)
+    request.update(
+        accepted_bt=now_bt,
+        accepted_wall=time.time(),
+        expires_bt=now_bt + float(operation.get("ttl_s", 60.0)),
+        boot=procfs.boot_identity(),
+    )
+    try:
+        files.write_json(directory, "request.json", request)
+        _write_program(os.path.join(directory, "start.py"))
+    except OSError as error:
+        raise NotStarted("state_dir_unusable", f"{directory}: {error.strerror}") from error
+
+
+def withdraw(directory: str) -> None:
+    """Let the request expire, so that a keeper which comes to life later does nothing."""
+    request = files.read_json(directory, "request.json")
+    if request is not None:
+        request["expires_bt"] = 0.0
+        try:
+            files.write_json(directory, "request.json", request)
+        except OSError:
+            pass  # it expires by itself within its time
+
+
+def _write_program(path: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(loader.program())
+
+
+# -- the process ------------------------------------------------------------------------------------------------------
+
+
+def has_system_manager() -> bool:
+    """Whether a systemd system manager answers us, so that services can be started."""
+    return os.geteuid() == 0 and shutil.which("systemd-run") is not None and _answers(_SYSTEM_SOCKET)
+
+
+def has_user_manager() -> bool:
+    """Whether a user manager of ours answers that stays after logout (lingering)."""
+    uid = os.geteuid()
+    return (
+        uid != 0
+        and shutil.which("systemd-run") is not None
+        and os.path.exists(f"/var/lib/systemd/linger/{user_name()}")
+        and _answers(f"/run/user/{uid}/systemd/private")
+    )
+
+
+def user_name() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(0.2)
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True
+
+
+def python() -> str:
+    """The interpreter that runs us; a faked argv[0] may have emptied sys.executable."""
+    return sys.executable or os.readlink("/proc/self/exe")
+
+
+class Start:
+    """A keeper that is being started: call `advance` until it returns True, then look at `record` or `error`."""
+
+    def __init__(self, directory: str, read: Callable[[], Optional[Dict[str, Any]]], unit: str) -> None:
+        self.directory = directory
+        self.record: Optional[Dict[str, Any]] = None
+        self.error: Optional[NotStarted] = None
+        self.how = "fork"
+        self.notes: List[str] = []
+        self._read = read
+        self._deadline = time.monotonic() + FIRST_WORD_S
+        self._systemd: Optional[subprocess.Popen[bytes]] = None
+        self._systemd_until = time.monotonic() + SYSTEMD_RUN_S
+        command = [python(), "-I", os.path.join(directory, "start.py"), "keeper", directory]
+        self._command = command
+        if has_system_manager():
+            self._start_service(unit, [])
+        elif has_user_manager():
+            self._start_service(unit, ["--user"])
+        else:
+            self._fork()
+
+    @classmethod
+    def attached(cls, directory: str, read: Callable[[], Optional[Dict[str, Any]]]) -> Start:
+        """Return one that starts nothing and only waits for the first word: for a resend."""
+        start = cls.__new__(cls)
+        start.directory, start.record, start.error, start.how, start.notes = directory, None, None, "resend", []
+        start._read, start._deadline, start._systemd = read, time.monotonic() + FIRST_WORD_S, None
+        start._systemd_until, start._command = 0.0, []
+        return start
+
+    def advance(self) -> bool:
+        self._watch_systemd()
+        record = self._read()
+        if record is not None and record["state"] != "":
+            self.record = record
+            return True
+        if time.monotonic() < self._deadline:
+            return False
+        withdraw(self.directory)
+        self.error = NotStarted("keeper_not_started", self._why())
+        return True
+
+    def _why(self) -> str:
+        said = _tail(os.path.join(self.directory, "start.log"))
+        parts = [f"no word from the keeper in {FIRST_WORD_S:g} s ({self.how})", *self.notes, said]
+        return "; ".join(part for part in parts if part)
+
+    def _start_service(self, unit: str, scope: List[str]) -> None:
+        log = os.path.join(self.directory, "start.log")
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        limit = "infinity" if hard == resource.RLIM_INFINITY else str(hard)
+        properties = [
+            *_PROPERTIES,
+            f"LimitNOFILE={limit}",
+            f"StandardOutput=append:{log}",
+            f"StandardError=append:{log}",
+        ]
+        command = ["systemd-run", *scope, "--quiet", "--collect", f"--unit={unit}", "--description=dflash-console keeper"]
+        command += [f"--property={each}" for each in properties]
+        environment = dict(os.environ)
+        if scope:
+            environment.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.geteuid()}")
+        try:
+            self._systemd = subprocess.Popen(
+                [*command, "--", *self._command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=environment,
+            )
+            self.how = f"service {unit}"
+        except OSError as error:
+            self._fall_back(f"systemd-run: {error.strerror}")
+
+    def _watch_systemd(self) -> None:
+        child = self._systemd
+        if child is None:
+            return
+        code = child.poll()
+        if code is None and time.monotonic() < self._systemd_until:
+            return
+        self._systemd = None
+        assert child.stderr is not None
+        if code is None:
+            # It may still start the unit; the keeper that comes second finds the request taken.
+            child.kill()
+            self.notes.append(f"systemd-run gave no answer in {SYSTEMD_RUN_S:g} s")
+        elif code != 0:
+            os.set_blocking(child.stderr.fileno(), False)
+            said = (child.stderr.read() or b"").decode("utf-8", "replace").strip()
+            self._fall_back(f"systemd-run ended with {code}: {said[-300:]}")
+        child.stderr.close()
+
+    def _fall_back(self, why: str) -> None:
+        self.notes.append(why)
+        self._fork()
+
+    def _fork(self) -> None:
+        self.how = "fork"
+        middle = os.fork()
+        if middle == 0:
+            _detach(self._command, os.path.join(self.directory, "start.log"))
+        os.waitpid(middle, 0)
+
+
+def _detach(command: List[str], log: str) -> None:
+    """In the forked child: become a session of its own, let init inherit us, become the keeper. Never returns."""
+    try:
+        os.setsid()
+        if os.fork() != 0:
+            os._exit(0)
+        null = os.open(os.devnull, os.O_RDONLY)
+        said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        os.dup2(null, 0)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        os.chdir("/")
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        os.execv(command[0], command)
+    finally:
+        os._exit(127)
+
+
+def _tail(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _ERROR_TAIL_BYTES))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1].strip() if lines else ""
+
+
+def unit_name(target: str, run: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", f"dflash-{target}-{run}")[:200] + ".service"
+
+
+# -- a running keeper -------------------------------------------------------------------------------------------------
+
+
+def ask_to_stop(directory: str, operation: Dict[str, Any]) -> None:
+    """Write the stop request into the FIFO of a living keeper. Raises: NotStarted where nobody reads it."""
+    spec = operation["spec"]
+    line = {
+        "op": "stop",
+        "operator": operation.get("operator", ""),
+        "origin": operation.get("origin", ""),
+        "request": operation["request"],
+        "signal": spec.get("stop_signal", "TERM"),
+        "grace_s": spec.get("grace_s", 20.0),
+    }
+    raw = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
+    try:
+        # Opened for writing without waiting: ENXIO tells that no keeper holds the other end.
+        fd = os.open(os.path.join(directory, "control"), os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.write(fd, raw)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise NotStarted("keeper_lost", f"{directory}/control: {error.strerror}") from error

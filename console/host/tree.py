@@ -1,0 +1,135 @@
+"""The process tree of the run, sampled: who belongs to it, what each uses, which ones hold a CUDA driver open.
+
+Reading only. Our own helpers under a keeper (GPU sampler, deletion) are never part of a run. Only the agent uses this.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from . import discover, procfs
+
+OURS = "dflash-"
+"""Command names of our own processes begin with this."""
+
+# A launch grows by the second; later a new worker may be seen a little later, at a fifth of the cost.
+_YOUNG_S = 600.0
+_FULL_LOOK_S = 5.0
+_UVM_LOOK_S = 10.0
+
+Key = Tuple[int, int]
+
+
+class Look(NamedTuple):
+    """One sample of a tree."""
+
+    procs: List[Dict[str, Any]]
+    cpu_cores: Optional[float]
+    pids: Set[int]
+    uvm_pids: Optional[Set[int]]
+    """None where the descriptors of some process of the tree may not be read: then nobody knows."""
+
+
+def pids_of(record: Dict[str, Any], stats: procfs.Table) -> Set[int]:
+    """Return the tree of one of our runs: below its keeper, else (keeper lost) its main process and below."""
+    main = record.get("main")
+    if record.get("keeper_alive"):
+        return without_ours(procfs.descendants([record["keeper"]["pid"]], stats), stats)
+    if record.get("main_alive") and main:
+        return {main["pid"]} | procfs.descendants([main["pid"]], stats)
+    return set()
+
+
+def without_ours(pids: Set[int], stats: procfs.Table) -> Set[int]:
+    helpers = {pid for pid in pids if stats[pid].comm.startswith(OURS)}
+    return pids - helpers - procfs.descendants(helpers, stats)
+
+
+class Sampler:
+    """Samples one tree again and again; `forget` when another run takes its place."""
+
+    def __init__(self) -> None:
+        self._known: Set[int] = set()
+        self._began = self._full_at = float("-inf")
+        self._uvm: Dict[Key, bool] = {}
+        self._uvm_at = float("-inf")
+        self._argv: Dict[Tuple[int, int, str], List[str]] = {}
+        self._cpu: Dict[Key, Tuple[float, int]] = {}
+
+    def forget(self) -> None:
+        self.__init__()  # type: ignore[misc]
+
+    def look(self, record: Optional[Dict[str, Any]], hand: Iterable[Dict[str, Any]]) -> Look:
+        """Sample the tree of `record`, or of the hand-started runs where there is none."""
+        now = time.monotonic()
+        if self._began == float("-inf"):
+            self._began = now
+        stats = self._stats(record, hand, now)
+        live = {pid: stat for pid, stat in stats.items() if not (stat.state == "Z" and stat.threads <= 1)}
+        uvm = self._holders(live, now)
+        procs, cores = [], 0.0
+        for pid in sorted(live, key=lambda each: live[each].start):
+            process = discover.wire_process(live[pid], self._argv_of(live[pid]))
+            process["uvm"] = pid in uvm
+            process["cpu_pct"] = self._cpu_pct(live[pid], now)
+            cores += (process["cpu_pct"] or 0.0) / 100
+            procs.append(process)
+        self._prune(live)
+        return Look(procs, round(cores, 2) if procs else None, set(live), uvm if _may_read(live) else None)
+
+    def _stats(self, record: Optional[Dict[str, Any]], hand: Iterable[Dict[str, Any]], now: float) -> procfs.Table:
+        calm = now - self._began > _YOUNG_S and now - self._full_at < _FULL_LOOK_S
+        if calm and self._known:
+            found = {pid: procfs.read_stat(pid) for pid in self._known}
+            if all(found.values()):
+                return {pid: stat for pid, stat in found.items() if stat is not None}
+        table = procfs.table()
+        if record is not None:
+            pids = pids_of(record, table)
+        else:
+            mains = {pid for run in hand for pid in _same(run["pids"], table)}
+            pids = mains | procfs.descendants(mains, table)
+        self._known, self._full_at = pids, now
+        return {pid: table[pid] for pid in pids if pid in table}
+
+    def _holders(self, stats: procfs.Table, now: float) -> Set[int]:
+        """Who has /dev/nvidia-uvm open. Once open it stays open; the others are asked again, at leisure when old."""
+        again = now - self._began < _YOUNG_S or now - self._uvm_at >= _UVM_LOOK_S
+        if again:
+            self._uvm_at = now
+        for stat in stats.values():
+            key = (stat.pid, stat.start)
+            if not self._uvm.get(key) and (again or key not in self._uvm):
+                self._uvm[key] = procfs.holds_uvm(stat.pid)
+        return {stat.pid for stat in stats.values() if self._uvm.get((stat.pid, stat.start))}
+
+    def _argv_of(self, stat: procfs.Stat) -> List[str]:
+        # The command name is part of the key since exec changes both.
+        key = (stat.pid, stat.start, stat.comm)
+        if key not in self._argv or procfs.age_s(stat) < 3.0:
+            self._argv[key] = procfs.argv(stat.pid)
+        return self._argv[key]
+
+    def _cpu_pct(self, stat: procfs.Stat, now: float) -> Optional[float]:
+        key, ticks = (stat.pid, stat.start), stat.utime + stat.stime
+        before = self._cpu.get(key)
+        self._cpu[key] = (now, ticks)
+        if before is None or now <= before[0]:
+            return None
+        return round(100.0 * (ticks - before[1]) / procfs.TICKS_PER_S / (now - before[0]), 1)
+
+    def _prune(self, stats: procfs.Table) -> None:
+        keys = {(stat.pid, stat.start) for stat in stats.values()}
+        self._uvm = {key: value for key, value in self._uvm.items() if key in keys}
+        self._cpu = {key: value for key, value in self._cpu.items() if key in keys}
+        self._argv = {key: value for key, value in self._argv.items() if key[:2] in keys}
+
+
+def _may_read(stats: procfs.Table) -> bool:
+    return os.geteuid() == 0 or all(procfs.owner_uid(pid) in (os.geteuid(), None) for pid in stats)
+
+
+def _same(idents: Iterable[Dict[str, Any]], stats: procfs.Table) -> List[int]:
+    return [each["pid"] for each in idents if each["pid"] in stats and stats[each["pid"]].start == each["start"]]
