@@ -7,10 +7,9 @@ can not tell (which progress bar is the training, which format the log has) is d
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import chain
 from typing import Final
 
 
@@ -61,7 +60,7 @@ FIELDS: Final = frozenset(
 INT: Final = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,12}(?!\d))"
 NUM: Final = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)?\.?\d*(?:[eE][-+]?\d+)?"
 VALUE: Final = (
-    r"(?:[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+|(?=\.\d))(?:\.\d*)?(?:[eE][-+]?\d+)?(?:[KMGkmg](?:it)?)?"
+    r"(?:[-+]?(?:\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:[KMGkmg](?:it)?)?"
     r"|[-+]?(?:nan|NaN|NAN|inf|Inf|INF))"
 )
 """A number, `nan` or `inf`, with thousands commas and a K, M or G; never a number with another unit behind it."""
@@ -74,7 +73,9 @@ RATE_LAST: Final = re.compile(rf"(?<![\w.])(?P<val>{VALUE}) ?(?P<key>tok/s|token
 """`21.5K tok/s`."""
 PIPED: Final = re.compile(rf"(?P<key>[^|:]+): *(?P<val>{VALUE}) *(?=\||$)")
 """`grad norm: 1.2 | lm loss: 3.0 |`: keys hold blanks."""
-QUOTED: Final = re.compile(rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s]|$)""")
+QUOTED: Final = re.compile(
+    rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s]|$)"""
+)
 """The pairs of a Python or JSON dictionary, the numbers quoted or not."""
 
 BAR: Final = (
@@ -134,7 +135,7 @@ class Rule:
     head: re.Pattern[str]
     """Matched where the prefix ends. Groups named as in `FIELDS` are read; a group `rest` is searched for `pairs`."""
     pairs: tuple[re.Pattern[str], ...] = ()
-    """Each finds the groups `key` and `val`, again and again; what the first has read stays."""
+    """Each finds the groups `key` and `val`, again and again; those after the first only while no rate was read."""
     anywhere: bool = False
     """The head may stand anywhere in the line."""
     needs: frozenset[str] = frozenset()
@@ -176,7 +177,7 @@ class Format:
     """Lines that look like its step lines and must not become steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reading:
     """The numbers of one line, `nan` and `inf` among them."""
 
@@ -184,6 +185,17 @@ class Reading:
     fields: dict[str, float]
     extra: dict[str, float]
     scope: Scope | None
+
+
+def candidates(formats: Iterable[Format], text: str) -> list[Format]:
+    """Return the formats of which a line may be: the cheap test that most lines fail."""
+    found = []
+    for fmt in formats:
+        for literal in fmt.literals:
+            if literal in text:
+                found.append(fmt)
+                break
+    return found
 
 
 def read(fmt: Format, text: str, start: int) -> Reading | None:
@@ -196,9 +208,7 @@ def read(fmt: Format, text: str, start: int) -> Reading | None:
 
 
 def _read_pairs(fmt: Format, rule: Rule, match: re.Match[str]) -> Reading | None:
-    fields: dict[str, float] = {}
-    extra: dict[str, float] = {}
-    scope: Scope | None = None
+    reading = Reading(rule, {}, {}, None)
     rest = ""
     for name, raw in match.groupdict().items():
         if raw is None:
@@ -207,26 +217,33 @@ def _read_pairs(fmt: Format, rule: Rule, match: re.Match[str]) -> Reading | None
             rest = raw
         elif (value := parse_number(raw)) is not None:
             name = fmt.aliases.get(name, name)
-            (fields if name in FIELDS else extra)[name] = value
-    if "tok_s" in fields:
-        scope = rule.scope or Scope.GLOBAL
-    for pair in chain.from_iterable(pairs.finditer(rest) for pairs in rule.pairs):
-        key = pair["key"].strip()
-        if key in rule.rejects:
-            return None
-        value = parse_number(pair["val"])
-        if value is None:
-            continue
-        if (rate_scope := fmt.rates.get(key)) is not None:
-            if "tok_s" not in fields:
-                fields["tok_s"], scope = value, rule.scope or rate_scope
-        elif (name := fmt.aliases.get(key, "")) and name not in fields:
-            fields[name] = value
-        elif key not in extra:
-            extra[key] = value
-    if rule.needs and rule.needs.isdisjoint(fields) and rule.needs.isdisjoint(extra):
+            (reading.fields if name in FIELDS else reading.extra)[name] = value
+    if "tok_s" in reading.fields:
+        reading.scope = rule.scope or Scope.GLOBAL
+    for pairs in rule.pairs:
+        if "tok_s" in reading.fields and pairs is not rule.pairs[0]:
+            break
+        for pair in pairs.finditer(rest):
+            key, number = pair["key"].strip(), pair["val"]
+            if key in rule.rejects:
+                return None
+            if (value := parse_number(number)) is not None:
+                _place(fmt, reading, key, value)
+    if rule.needs and rule.needs.isdisjoint(reading.fields) and rule.needs.isdisjoint(reading.extra):
         return None
-    return Reading(rule, fields, extra, scope)
+    return reading
+
+
+def _place(fmt: Format, reading: Reading, key: str, value: float) -> None:
+    """Put a number where its key leads; the first of a name stays."""
+    if (rate_scope := fmt.rates.get(key)) is not None:
+        if "tok_s" not in reading.fields:
+            reading.fields["tok_s"] = value
+            reading.scope = reading.rule.scope or rate_scope
+    elif (name := fmt.aliases.get(key)) is not None and name not in reading.fields:
+        reading.fields[name] = value
+    else:
+        reading.extra.setdefault(key, value)
 
 
 USER_GROUPS: Final[dict[str, str]] = {

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from console.state.checkpoints import read_checkpoint
-from console.state.formatrules import Kind, read, skip_prefix
+from console.state.formatrules import Kind, candidates, read, skip_prefix
 from console.state.formats import FORMATS
 
 
@@ -23,11 +23,34 @@ class LineKind(StrEnum):
     PLAIN = "plain"
 
 
-_MAYBE_ERROR: Final = re.compile(
-    r"rror|xception|FATAL|CRIT|ERR|FAIL|raceback|Permission|ommand not|such file|cannot exec|bad "
-    r"interp|Killed|ault|core dumped"
-    r"|Bus err|Abort|Illegal|panic|nterrupt|[EF]\d{4} |Terminated|terminate|return code|ot found|NCCL|Xid"
+_ERROR_WORDS: Final = (
+    *(
+        "rror",
+        "xception",
+        "nterrupt",
+        "ERROR",
+        "FATAL",
+        "CRITICAL",
+        "FAILED",
+        "raceback",
+        "ermission denied",
+        "not found",
+    ),
+    *(
+        "uch file",
+        "cannot exec",
+        "bad interp",
+        "Killed",
+        "fault",
+        "core dumped",
+        "Bus err",
+        "Abort",
+        "Illegal",
+        "panic",
+    ),
+    *("erminate", "return code", "ut of memory", "NCCL", "NVML", "Xid"),
 )
+"""A line that holds none of these is no error, except for a glog line of level E or F."""
 _ERROR_ANYWHERE: Final = re.compile(
     r"Traceback \(most recent call last\)"
     r"|\bCUDA (?:error|driver error|kernel error)\b|\bCUDA out of memory\b|\bNCCL "
@@ -37,44 +60,47 @@ _ERROR_ANYWHERE: Final = re.compile(
     r"|^\S+: (?:line )?\d+: .*: (?:No such file or directory|[Pp]ermission denied|not found)$"
     r"|can't open file .*No such file or directory|bad interpreter: "
     r"|^\S+: line \d+: +\d+ (?:Killed|Aborted|Illegal instruction|Bus error|Terminated)\b"
-    r"|^[\w./-]+ FAILED$|exits with return code = -?[1-9]|NVRM: Xid \("
+    r"|^[\w./-]+ FAILED$|exits with return code = -?[1-9]|NVRM: Xid \(|\bFailed to initialize NVML"
+    r"|\b[Oo]ut of memory: Killed process|^\w+: ERROR\b"
     r"|(?:^|[\[\s|:-])(?:ERROR|CRITICAL)(?:\]|:| -| \||\s\s?\[|\|)(?! *0\b)"
 )
 _ERROR_HERE: Final = re.compile(
     r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt)(?::(?:\s|$)|$)"
     r"|(?:fatal )?error: (?!\d)|Error: (?!\d)|FATAL\b|ERROR\b(?=[ :])(?! *[:=]? *0\b)|Killed$|Aborted(?: "
     r"\(core dumped\))?$|panic: "
-    r"|terminate called after throwing|Aborting training\b|[EF]\d{4} \d\d:\d\d:\d\d"
+    r"|terminate called after throwing|Aborting training\b"
 )
-_MAYBE_WARNING: Final = re.compile(r"arning|WARN|\bW\d{4} ")
-_WARNING: Final = re.compile(
-    r"\b[A-Z]\w*Warning:|(?:^|[\[\s|:-])(?:WARNING|WARN)(?:\]|:| |\||$)|\bW\d{4} \d\d:\d\d:\d\d|(?:^|: )[Ww]arning: "
-)
+_WARNING: Final = re.compile(r"\b[A-Z]\w*Warning:|(?:^|[\[\s|:-])(?:WARNING|WARN)(?:\]|:| |\||$)|(?:^|: )[Ww]arning: ")
+_GLOG: Final = re.compile(r"\[?(?P<level>[EFW])(?:\d{3,4} \d\d:\d\d:\d\d| [\w.]+\.(?:cpp|cc|cu|py):\d+\])")
 _EXCEPTION_AFTER: Final = re.compile(r"(?:^|[\]:] )(?:[a-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception): ")
-
-
-def _is_error(text: str, start: int) -> bool:
-    if _ERROR_HERE.match(text, start) or _ERROR_ANYWHERE.search(text):
-        return True
-    return _EXCEPTION_AFTER.search(text) is not None and _WARNING.search(text) is None
 
 
 def classify(text: str) -> LineKind:
     """Say what kind of line this is; `plain` wherever that isn't certain."""
     start, _ = skip_prefix(text)
-    if _MAYBE_ERROR.search(text) and _is_error(text, start):
+    glog = match["level"] if (match := _GLOG.match(text, start)) is not None else ""
+    if glog in ("E", "F") or _is_error(text, start):
         return LineKind.ERROR
-    if _MAYBE_WARNING.search(text) and _WARNING.search(text):
+    if glog == "W" or (("arning:" in text or "WARN" in text) and _WARNING.search(text)):
         return LineKind.WARNING
     if read_checkpoint(text) is not None:
         return LineKind.CHECKPOINT
     return LineKind.STEP if _is_step(text, start) else LineKind.PLAIN
 
 
+def _is_error(text: str, start: int) -> bool:
+    for word in _ERROR_WORDS:
+        if word in text:
+            break
+    else:
+        return False
+    if _ERROR_HERE.match(text, start) or _ERROR_ANYWHERE.search(text):
+        return True
+    return _EXCEPTION_AFTER.search(text) is not None and _WARNING.search(text) is None
+
+
 def _is_step(text: str, start: int) -> bool:
-    for fmt in FORMATS:
-        if any(literal in text for literal in fmt.literals):
-            reading = read(fmt, text, start)
-            if reading is not None:
-                return reading.rule.kind in (Kind.STEP, Kind.EVAL) or reading.scope is not None
+    for fmt in candidates(FORMATS, text):
+        if (reading := read(fmt, text, start)) is not None:
+            return reading.rule.kind in (Kind.STEP, Kind.EVAL) or reading.scope is not None
     return False

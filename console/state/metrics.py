@@ -14,13 +14,14 @@ arrived. Pure.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from console.state.arrivals import Arrivals
 from console.state.checkpoints import CheckpointLine, CheckpointState, read_checkpoint
-from console.state.formatrules import Format, FormatError, Kind, Reading, Scope, read, skip_prefix
+from console.state.formatrules import Format, FormatError, Kind, Reading, Scope, candidates, read, skip_prefix
 from console.state.formats import FORMATS, find_format
 from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
@@ -43,7 +44,6 @@ UNPROVEN_BAR_STEPS: Final = 50
 """An unlabelled bar shorter than this is taken for a loading bar while nothing else speaks for it."""
 UNPROVEN_BAR_RATE: Final = 20.0
 """An unlabelled bar quicker than this many iterations a second is taken for data preparation, likewise."""
-_LITERALS: Final = tuple({literal for fmt in FORMATS for literal in fmt.literals})
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -147,14 +147,14 @@ class Parser:
         text = line.text
         if not line.partial and (checkpoint := read_checkpoint(text)) is not None:
             return [self._checkpoint(checkpoint, line)]
-        fixed = self._fixed
-        for literal in _LITERALS if fixed is None else fixed.literals:
-            if literal in text:
-                break
-        else:
+        current = self._format
+        formats = candidates(FORMATS if self._fixed is None else (self._fixed,), text)
+        if not formats:
             return []
+        if current in formats[1:]:
+            formats = [current, *formats]
         start, rank = skip_prefix(text)
-        found = self._match(text, start, line.partial)
+        found = self._match(formats, text, start, line.partial)
         if found is None:
             return []
         sample = self._sample(*found, line, rank, live=live)
@@ -162,34 +162,26 @@ class Parser:
 
     # Which format
 
-    def _match(self, text: str, start: int, partial: bool) -> tuple[Format, Reading] | None:
-        current = self._format
-        if current is not None and (reading := self._try(current, text, start, partial)) is not None:
-            if reading.rule.kind is Kind.STEP:
-                self._rival = ("", 0)
-            return current, reading
-        if self._fixed is not None:
-            return None
-        for fmt in FORMATS:
-            if fmt is not current and (reading := self._try(fmt, text, start, partial)) is not None:
+    def _match(self, formats: Iterable[Format], text: str, start: int, partial: bool) -> tuple[Format, Reading] | None:
+        for fmt in formats:
+            if (reading := self._try(fmt, text, start, partial)) is not None:
                 return (fmt, reading) if self._choose(fmt, reading) else None
         return None
 
     def _try(self, fmt: Format, text: str, start: int, partial: bool) -> Reading | None:
-        if not any(literal in text for literal in fmt.literals):
-            return None
         reading = read(fmt, text, start)
         if reading is None or (partial and not reading.rule.bar):
             return None
         return reading if not reading.rule.unlabelled or self._is_training(reading) else None
 
     def _choose(self, fmt: Format, reading: Reading) -> bool:
-        """Whether a line of a format that is not the current one counts, changing the format where it should."""
-        if self._format is None:
-            if reading.rule.kind is Kind.STEP:
-                self._format = fmt
+        """Whether a line of this format counts, changing the current format where it should."""
+        is_step = reading.rule.kind is Kind.STEP
+        if self._format is None or fmt is self._format:
+            if is_step:
+                self._format, self._rival = fmt, ("", 0)
             return True
-        if reading.rule.kind is not Kind.STEP:
+        if not is_step:
             return False
         name, count = self._rival
         self._rival = (fmt.name, count + 1 if name == fmt.name else 1)

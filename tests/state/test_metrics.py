@@ -391,6 +391,12 @@ def test_record_glued_to_a_bar_gives_both() -> None:
         "python3: can't open file '/root/x.py': [Errno 2] No such file or directory",
         "terminate called after throwing an instance of 'c10::Error'",
         "train_dflash_pipeline.py FAILED",
+        "[rank4]:[E211 07:15:09.408 ProcessGroupNCCL.cpp:632] [Rank 4] Watchdog caught collective timeout",
+        "[E ProcessGroupNCCL.cpp:737] [Rank 1] Watchdog caught collective operation timeout",
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -7)",
+        "Failed to initialize NVML: Driver/library version mismatch",
+        "Memory cgroup out of memory: Killed process 4121 (python)",
+        "wandb: ERROR api_key not configured",
     ],
 )
 def test_real_errors_are_errors(line: str) -> None:
@@ -430,6 +436,7 @@ def test_word_alone_makes_no_error(line: str) -> None:
         "W0211 07:15:09.551000 4121 torch/distributed/run.py:774] Setting OMP_NUM_THREADS",
         "[2026-02-11 07:15:09] loop.py:280 WARNING Pool insufficient for dispatch",
         "WARNING: buffer low",
+        "[W211 07:15:09.551 socket.cpp:464] [c10d] The server socket has failed to bind to [::]:29500",
         "warning: linker says no",
         "x.py:3: FutureWarning: ValueError: will be raised",
     ],
