@@ -1,9 +1,9 @@
 """The agent: eyes on the training host for one console, alive only as long as that console speaks.
 
-One thread, one loop over descriptors; operations come in on stdin, replies and events go out on stdout (the words are
-console/protocol.py's), prose goes to stderr. It starts keepers and otherwise only reads. It ends at the end of stdin, on
-`bye`, when nobody reads any more, and when no line has come for the time of its lease; a wedged one is ended by the
-kernel's timer. Nothing here may block: what could is a background.Job.
+One thread, one loop over descriptors; operations come in on stdin, replies and events go out on stdout (the words
+are console/protocol.py's), prose goes to stderr. It starts keepers and otherwise only reads. It ends at the end of
+stdin, on `bye`, when nobody reads any more, and when no line has come for the time of its lease; a wedged one is ended
+by the kernel's timer. Nothing here may block: what could is a background.Job.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from . import (
     procname,
     records,
     startkeeper,
-    watch,
+    watcher,
     wire,
 )
 
@@ -65,7 +65,7 @@ class Agent:
         self._lease_s = LEASE_S
         self._expires = time.monotonic() + LEASE_S
         self._over = False
-        self._watcher: Optional[watch.Watcher] = None
+        self._watcher: Optional[watcher.Watcher] = None
         self._follower: Optional[logtail.Follower] = None
         self._log_at = 0.0
         self._plans: Dict[int, background.Job] = {}
@@ -197,12 +197,12 @@ class Agent:
 
     def _watch(self, operation: Operation) -> Dict[str, Any]:
         lease_s = float(operation.get("lease_s") or 20.0)
-        watcher = watch.Watcher(operation, self._send_state, self._out.offer)
+        new = watcher.Watcher(operation, self._send_state, self._out.offer)
         if self._watcher:
             self._watcher.close()
-        self._watcher, self._lease_s = watcher, lease_s
+        self._watcher, self._lease_s = new, lease_s
         self._expires = time.monotonic() + lease_s
-        return {"state_dir": watcher.state}
+        return {"state_dir": new.state}
 
     def _send_state(self, event: Dict[str, Any]) -> bool:
         if self._out.waiting_bytes > _STATE_ROOM_BYTES:
@@ -230,11 +230,11 @@ class Agent:
         self._plans[operation["id"]] = background.Job(work, PLAN_S)
 
     def _fresh_sample(self, spec: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-        watcher = self._watcher
-        if watcher is None or watcher.sample is None or watcher.simulated != (spec.get("gpus") or {}).get("simulated"):
+        eyes = self._watcher
+        if eyes is None or eyes.sample is None or eyes.simulated != (spec.get("gpus") or {}).get("simulated"):
             return None
-        age_s = procfs.boottime() - watcher.sample["bt"]
-        return watcher.sample if age_s < 3 * watcher.interval_s + 2.0 else None
+        age_s = procfs.boottime() - eyes.sample["bt"]
+        return eyes.sample if age_s < 3 * eyes.interval_s + 2.0 else None
 
     def _step_plans(self) -> None:
         for operation_id, job in list(self._plans.items()):
@@ -265,16 +265,15 @@ class Agent:
         def read() -> Optional[Dict[str, Any]]:
             return records.load(directory, boot)
 
-        if resent:
-            start = startkeeper.Start.attached(directory, read)
-        else:
+        unit = None
+        if not resent:
             known = {
                 "replaced_name": replaced.get("name") if replaced else None,
                 "scripts": fingerprints.scripts_of(spec, [procfs.argv(each["pid"]) for each in operation["replaces"]]),
             }
             startkeeper.write_request(directory, operation, known)
-            start = startkeeper.Start(directory, read, startkeeper.unit_name(spec["target"], run))
-        self._starts[operation["id"]] = start
+            unit = startkeeper.unit_name(spec["target"], run)
+        self._starts[operation["id"]] = startkeeper.Start(directory, read, unit)
         return None
 
     def _record(self, state: str, target: str, run: Optional[str]) -> Optional[records.Record]:
@@ -284,7 +283,7 @@ class Agent:
 
     def _must_run(self, operation: Operation, replaced: Optional[records.Record]) -> None:
         """Raises: Refused unless something of what is to be stopped still lives."""
-        if replaced is not None and replaced["alive"]:
+        if replaced is not None and (replaced["alive"] or records.is_under_way(replaced)):
             return
         if any(procfs.is_alive(each["pid"], each["start"]) for each in operation.get("replaces") or ()):
             return

@@ -1,12 +1,12 @@
-"""Where GPU figures come from: NVML, `nvidia-smi`, a simulated state file, or nothing and why. Runs in a disposable child.
+"""Where GPU figures come from: NVML, `nvidia-smi`, a simulated state file, or nothing; in a disposable child.
 
-Each source answers `sample()` with {"source", "why", "driver", "gpus": [...]}; a field that a GPU does not tell is None,
-alone. Nothing here knows runs or process trees. Only gpu.py imports this module.
+Each source answers `sample()` with {"source", "why", "driver", "gpus": [...]}; a field that a GPU does not tell is
+None, alone. Nothing here knows runs or process trees. Only gpu.py and plan.py import this module.
 """
 
 from __future__ import annotations
 
-import ctypes  # noqa: F401  # with the next four: what pynvml needs, loaded while this Python is still installed
+import ctypes  # with the next four: what pynvml needs, loaded while this Python is still installed
 import ctypes.util  # noqa: F401
 import functools  # noqa: F401
 import shlex
@@ -25,7 +25,10 @@ SMI_TIMEOUT_S = 8.0
 # A driver that failed to answer is asked anew after this long, not at each sample.
 RETRY_S = 30.0
 
-_SMI_FIELDS = "index,uuid,name,memory.used,memory.total,utilization.gpu,power.draw,enforced.power.limit,temperature.gpu,driver_version"
+_SMI_FIELDS = (
+    "index,uuid,name,memory.used,memory.total,utilization.gpu,power.draw,enforced.power.limit,temperature.gpu,"
+    "driver_version"
+)
 _IDLE_POWER_MW = 77_000
 
 

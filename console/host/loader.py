@@ -37,7 +37,9 @@ class MemoryImporter(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def __init__(self, sources: Dict[str, str]) -> None:
         self._sources = sources
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[importlib.machinery.ModuleSpec]:
+    def find_spec(
+        self, fullname: str, path: Any = None, target: Any = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
         if fullname not in self._sources:
             return None
         return importlib.machinery.ModuleSpec(
@@ -73,8 +75,9 @@ def start(this: Any, packed: bytes, sources: Dict[str, str], entry: Sequence[Any
 
     Leaves by os._exit, since under `python3 -i` a SystemExit would only lead back to the prompt.
     """
-    sys.meta_path.insert(0, MemoryImporter(sources))
-    this.__spec__ = sys.meta_path[0].find_spec(this.__name__)
+    importer = MemoryImporter(sources)
+    sys.meta_path.insert(0, importer)
+    this.__spec__ = importer.find_spec(this.__name__)
     this.__package__ = PACKAGE
     this.pack = packed
     sys.modules[this.__name__] = this

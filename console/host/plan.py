@@ -45,8 +45,11 @@ def make(spec: Spec, action: str, state: str, sample: Optional[Dict[str, Any]]) 
     runs = records.Runs(state, spec["target"], procfs.boot_identity())
     runs.refresh()
     known = runs.all()
-    replaced = Replaced(spec, records.live(known))
-    if action == "stop" and not replaced.processes:
+    record = records.live(known)
+    if action == "stop":  # a launch can be stopped before it has a process
+        record = next(filter(records.is_under_way, known), record)
+    replaced = Replaced(spec, record)
+    if action == "stop" and not replaced.processes and not (record and records.is_under_way(record)):
         raise NothingRuns(f"nothing of {spec['target']} runs")
     sample = sample or _sample(spec)
     judged = gpu.judge(sample, replaced.pids, replaced.uvm_pids)
@@ -105,7 +108,8 @@ class Replaced:
     @property
     def name(self) -> Optional[str]:
         if self.record is not None:
-            return self.record.get("name") or None
+            name: Optional[str] = self.record.get("name")
+            return name or None
         return _log_name(self.hand[0]) if self.hand else None
 
     def _process(self, stat: procfs.Stat) -> Dict[str, Any]:
@@ -157,11 +161,9 @@ def _sample(spec: Spec) -> Dict[str, Any]:
 def _gpu_bytes(sample: Dict[str, Any], judged: Dict[str, Any], pids: Set[int]) -> Optional[int]:
     """What the processes hold by their own listing; where the pids are not ours to see, what their GPUs use."""
     listed = [used for each in sample.get("gpus") or () for pid, used in each.get("procs") or () if pid in pids]
-    known = [used for used in listed if used is not None]
-    if known:
-        return sum(known)
-    held = [each.get("used") for each in sample.get("gpus") or () if each["i"] in judged["contexts"]]
-    known = [used for used in held if used is not None]
+    if not any(used is not None for used in listed):
+        listed = [each.get("used") for each in sample.get("gpus") or () if each["i"] in judged["contexts"]]
+    known: List[int] = [used for used in listed if used is not None]
     return sum(known) if known else None
 
 
@@ -196,7 +198,7 @@ def _shown(name: str, value: Optional[str]) -> Optional[str]:
 
 
 def _caches(spec: Spec, log_path: str, state: str) -> List[Dict[str, Any]]:
-    precious = [spec.get("cwd") or "", log_path, state, *(spec.get("command") or ())]
+    precious = [spec.get("cwd") or "", log_path, state, *list(spec.get("command") or ())[:1]]
     deadline = time.monotonic() + COUNT_S
     answers = []
     for path in spec.get("caches") or ():

@@ -208,7 +208,9 @@ def _free_space(world: World) -> Check:
 
 
 def _size(count: int) -> str:
-    return f"{count / GIB:.0f} GiB" if count >= 10 * GIB else f"{count / GIB:.1f} GiB" if count >= GIB else f"{count >> 20} MiB"
+    if count < GIB:
+        return f"{count >> 20} MiB"
+    return f"{count / GIB:.0f} GiB" if count >= 10 * GIB else f"{count / GIB:.1f} GiB"
 
 
 def _files(world: World) -> List[Check]:
@@ -312,7 +314,7 @@ def _survives_logout(world: World) -> Check:
     kills, where = _kills_user_processes()
     name = startkeeper.user_name()
     if kills:
-        told = f"{where}: KillUserProcesses=yes ends it at logout; `loginctl enable-linger {name}` as root prevents that"
+        told = f"{where}: KillUserProcesses=yes ends it at logout; as root `loginctl enable-linger {name}` prevents it"
         return _check("survives_logout", "refuse", told, "dies_at_logout", label)
     if kills is None:
         told = f"logind's KillUserProcesses can't be read; `loginctl enable-linger {name}` makes sure"

@@ -171,6 +171,11 @@ def current(records: List[Record]) -> Optional[Record]:
     return next((r for r in records if r.get("action", "restart") == "restart" and r["state"] not in NEVER_TAKEN), None)
 
 
+def is_under_way(record: Record) -> bool:
+    """Whether a living keeper carries out this transaction right now."""
+    return bool(record["keeper_alive"]) and record["state"] in IN_TRANSIT
+
+
 def live(records: List[Record]) -> Optional[Record]:
     """Return the newest run of which something lives: during a restart this is the one being replaced."""
     return next((record for record in records if record["alive"]), None)

@@ -147,9 +147,7 @@ def _on_path(name: str, search: str) -> Optional[str]:
     return None
 
 
-def _program(
-    path: str, head: bytes, command: Sequence[str], cwd: str
-) -> Tuple[Optional[Command], Optional[Problem]]:
+def _program(path: str, head: bytes, command: Sequence[str], cwd: str) -> Tuple[Optional[Command], Optional[Problem]]:
     if problem := _missing_loader(path, head):
         return Command(path, None, [], None), problem
     base = os.path.basename(path)
@@ -172,7 +170,7 @@ def _script_argument(command: Sequence[str]) -> Optional[str]:
         word = words.pop(0)
         if word in ("-", "-c", "-m") or (word.startswith("-") and not word.startswith("--") and word[-1] in "cms"):
             return None
-        if word in ("-W", "-X", "-o", "-O", "--rcfile", "--init-file") and not (word == "-O"):
+        if word in ("-W", "-X", "-o", "--rcfile", "--init-file"):
             words[:1] = []
         elif not word.startswith(("-", "+")):
             return word

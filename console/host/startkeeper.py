@@ -7,7 +7,6 @@ own; the agent only reads the files it writes.
 
 from __future__ import annotations
 
-import json
 import os
 import pwd
 import re
@@ -20,7 +19,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from . import files, loader, procfs
+from . import files, loader, procfs, request
 
 FIRST_WORD_S = 5.0
 """How long a new keeper may take to say that it has taken or refused its request."""
@@ -81,16 +80,16 @@ def make_run_dir(state: str, target: str, run: str) -> Optional[str]:
 def write_request(directory: str, operation: Dict[str, Any], known: Dict[str, Any]) -> None:
     """Write request.json and start.py. `known`: what the agent adds to the operation. Raises: NotStarted."""
     now_bt = procfs.boottime()
-    request = {key: value for key, value in operation.items() if key not in ("op", "id")}
-    request.update(known)
-    request.update(
+    asked = {key: value for key, value in operation.items() if key not in ("op", "id")}
+    asked.update(known)
+    asked.update(
         accepted_bt=now_bt,
         accepted_wall=time.time(),
         expires_bt=now_bt + float(operation.get("ttl_s", 60.0)),
         boot=procfs.boot_identity(),
     )
     try:
-        files.write_json(directory, "request.json", request)
+        files.write_json(directory, request.NAME, asked)
         _write_program(os.path.join(directory, "start.py"))
     except OSError as error:
         raise NotStarted("state_dir_unusable", f"{directory}: {error.strerror}") from error
@@ -98,11 +97,11 @@ def write_request(directory: str, operation: Dict[str, Any], known: Dict[str, An
 
 def withdraw(directory: str) -> None:
     """Let the request expire, so that a keeper which comes to life later does nothing."""
-    request = files.read_json(directory, "request.json")
-    if request is not None:
-        request["expires_bt"] = 0.0
+    asked = files.read_json(directory, request.NAME)
+    if asked is not None:
+        asked["expires_bt"] = 0.0
         try:
-            files.write_json(directory, "request.json", request)
+            files.write_json(directory, request.NAME, asked)
         except OSError:
             pass  # it expires by itself within its time
 
@@ -157,33 +156,26 @@ def python() -> str:
 class Start:
     """A keeper that is being started: call `advance` until it returns True, then look at `record` or `error`."""
 
-    def __init__(self, directory: str, read: Callable[[], Optional[Dict[str, Any]]], unit: str) -> None:
+    def __init__(self, directory: str, read: Callable[[], Optional[Dict[str, Any]]], unit: Optional[str]) -> None:
+        """Start the keeper of `directory`; without a `unit` (a resend) only wait for the word of the one there."""
         self.directory = directory
         self.record: Optional[Dict[str, Any]] = None
         self.error: Optional[NotStarted] = None
-        self.how = "fork"
+        self.how = "started before"
         self.notes: List[str] = []
         self._read = read
         self._deadline = time.monotonic() + FIRST_WORD_S
         self._systemd: Optional[subprocess.Popen[bytes]] = None
         self._systemd_until = time.monotonic() + SYSTEMD_RUN_S
-        command = [python(), "-I", os.path.join(directory, "start.py"), "keeper", directory]
-        self._command = command
+        self._command = [python(), "-I", os.path.join(directory, "start.py"), "keeper", directory]
+        if unit is None:
+            return
         if has_system_manager():
             self._start_service(unit, [])
         elif has_user_manager():
             self._start_service(unit, ["--user"])
         else:
             self._fork()
-
-    @classmethod
-    def attached(cls, directory: str, read: Callable[[], Optional[Dict[str, Any]]]) -> Start:
-        """Return one that starts nothing and only waits for the first word: for a resend."""
-        start = cls.__new__(cls)
-        start.directory, start.record, start.error, start.how, start.notes = directory, None, None, "resend", []
-        start._read, start._deadline, start._systemd = read, time.monotonic() + FIRST_WORD_S, None
-        start._systemd_until, start._command = 0.0, []
-        return start
 
     def advance(self) -> bool:
         self._watch_systemd()
@@ -212,7 +204,14 @@ class Start:
             f"StandardOutput=append:{log}",
             f"StandardError=append:{log}",
         ]
-        command = ["systemd-run", *scope, "--quiet", "--collect", f"--unit={unit}", "--description=dflash-console keeper"]
+        command = [
+            "systemd-run",
+            *scope,
+            "--quiet",
+            "--collect",
+            f"--unit={unit}",
+            "--description=dflash keeper",
+        ]
         command += [f"--property={each}" for each in properties]
         environment = dict(os.environ)
         if scope:
@@ -298,23 +297,9 @@ def unit_name(target: str, run: str) -> str:
 
 
 def ask_to_stop(directory: str, operation: Dict[str, Any]) -> None:
-    """Write the stop request into the FIFO of a living keeper. Raises: NotStarted where nobody reads it."""
+    """Ask the living keeper of `directory` to end its run. Raises: NotStarted where nobody listens."""
     spec = operation["spec"]
-    line = {
-        "op": "stop",
-        "operator": operation.get("operator", ""),
-        "origin": operation.get("origin", ""),
-        "request": operation["request"],
-        "signal": spec.get("stop_signal", "TERM"),
-        "grace_s": spec.get("grace_s", 20.0),
-    }
-    raw = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
-    try:
-        # Opened for writing without waiting: ENXIO tells that no keeper holds the other end.
-        fd = os.open(os.path.join(directory, "control"), os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            os.write(fd, raw)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise NotStarted("keeper_lost", f"{directory}/control: {error.strerror}") from error
+    who = (str(operation.get("operator", ""))[:200], str(operation.get("origin", ""))[:200])
+    signal_name, grace_s = spec.get("stop_signal") or "TERM", float(spec.get("grace_s", 20.0))
+    if not request.send_stop(directory, *who, operation["request"], signal_name, grace_s):
+        raise NotStarted("keeper_lost", f"nobody listens at {directory}/{request.CONTROL}")

@@ -1,0 +1,299 @@
+"""Watching one target: its runs, processes and GPUs, told as events whenever something changes.
+
+Eyes only: nothing is written and nobody signalled. `Watcher` owns the samplers and is stepped by the agent's loop; what
+can hang (command lines of all processes) is asked in a child. Only agent.py imports this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+
+from . import background, discover, files, gpu, lock, naming, procfs, records, tree
+
+Event = Dict[str, Any]
+
+# 20 looks a second: a stage is told within 50 ms, at 0.1 % of a core.
+LOOK_S = 0.05
+# For a while after a death: the keeper's exit record follows within milliseconds, and it decides what the screen says.
+ALERT_LOOK_S = 0.005
+ALERT_FOR_S = 0.5
+THOROUGH_S = 2.0
+HAND_S = 2.0
+HAND_AT_MOST_S = 10.0
+"""Also with no process come or gone, discovery is repeated after this (exec changes a command line silently)."""
+HAND_TIMEOUT_S = 5.0
+_HAND_PAUSE_S = 0.2
+
+Ident = Tuple[int, int]
+
+
+class Watcher:
+    """Everything that a Watch operation asks for. `fds` and `due` are for the loop, `step` does what is due."""
+
+    def __init__(
+        self, operation: Dict[str, Any], send: Callable[[Event], bool], offer: Callable[[Event], bool]
+    ) -> None:
+        """`send` takes an event that must arrive and says whether there is room; `offer` may drop it."""
+        self.spec: Dict[str, Any] = operation["spec"]
+        self.state = files.state_root(operation.get("state_dir"))
+        self.interval_s = max(0.1, float(operation.get("interval_s") or 1.0))
+        self.simulated = (self.spec.get("gpus") or {}).get("simulated")
+        self.sample: Optional[Dict[str, Any]] = None
+        self._send, self._offer = send, offer
+        self._runs = records.Runs(self.state, self.spec["target"], procfs.boot_identity())
+        self._lock_path = files.lock_path(self.state, self.spec["target"])
+        self._tree = tree.Sampler()
+        self._look: Optional[tree.Look] = None
+        self._gpus = gpu.Sampler(self.simulated)
+        self._gpus.set_interval(self.interval_s)
+        self._gpus.start()
+        self._peak: Dict[int, int] = {}
+        self._whose: Any = None
+        self._live: Optional[records.Record] = None
+        self._hand: List[Dict[str, Any]] = []
+        self._hand_job: Optional[background.Job] = None
+        self._hand_known = not self.spec.get("match")
+        self._pids_seen: Set[int] = set()
+        self._pidfds: Dict[int, Ident] = {}
+        self._watched: Set[Ident] = set()
+        self._without_pidfd: Set[Ident] = set()
+        self._told: Any = None
+        self._told_older: Any = None
+        self._dirty = True
+        self._alert_until = 0.0
+        now = time.monotonic()
+        self._look_at = self._thorough_at = self._procs_at = self._hand_at = self._hand_latest = now
+
+    # -- for the loop ---------------------------------------------------------------------------------------------
+
+    def fds(self) -> List[int]:
+        sampler = [self._gpus.fileno()] if self._gpus.fileno() >= 0 else []
+        return [*self._pidfds, *sampler, *([self._hand_job.fd] if self._hand_job else [])]
+
+    def due(self) -> float:
+        """When to step again at the latest, on the monotonic clock."""
+        return min(self._look_at, self._procs_at)
+
+    def step(self, ready: Set[int]) -> None:
+        now = time.monotonic()
+        for fd in [fd for fd in self._pidfds if fd in ready]:
+            self._forget_pidfd(fd)
+            self._alarm(now)
+        self._take_hand(now)
+        if now >= self._look_at or self._dirty:
+            self._look_around(now)
+        if now >= self._procs_at:
+            self._procs_at = now + self.interval_s
+            self._sample_processes()
+        self._take_sample()
+
+    def expect_change(self) -> None:
+        """Something was just started or stopped from here: look closely for a moment."""
+        self._alarm(time.monotonic())
+
+    def close(self) -> None:
+        self._gpus.stop()
+        if self._hand_job:
+            self._hand_job.close()
+        for fd in self._pidfds:
+            os.close(fd)
+        self._pidfds = {}
+
+    def _alarm(self, now: float) -> None:
+        self._dirty, self._alert_until = True, now + ALERT_FOR_S
+        self._hand_at = min(self._hand_at, now + _HAND_PAUSE_S)
+
+    # -- runs -----------------------------------------------------------------------------------------------------
+
+    def _look_around(self, now: float) -> None:
+        self._look_at = now + (ALERT_LOOK_S if now < self._alert_until else LOOK_S)
+        thorough = now >= self._thorough_at
+        changed = self._runs.refresh(thorough=thorough)
+        if thorough:
+            self._thorough_at = now + THOROUGH_S
+        died = [each for each in self._without_pidfd if not procfs.is_alive(*each)]
+        if died:
+            self._alarm(now)
+        if changed:
+            self._hand_at = min(self._hand_at, now + _HAND_PAUSE_S)
+        holder = lock.read_holder(self._lock_path)
+        if not (changed or thorough or died or self._dirty or holder != (self._told or {}).get("lock")):
+            return
+        self._start_discovery(now)
+        self._tell_state(holder)
+
+    def _tell_state(self, holder: Optional[Dict[str, Any]]) -> None:
+        """Send the state if it is another one than was told last. Not before it is known what was started by hand."""
+        if not self._hand_known:
+            return
+        found = self._runs.newest()
+        current = records.current(found)
+        self._live = records.live(found)
+        self._watch_processes(found)
+        if current is not None:
+            current = dict(current, stopping=current.get("stopping") or _stopping(found, current))
+        older = [records.wire(each) for each in found if current is None or each["id"] != current["id"]]
+        hand = self._living_hand()
+        state: Dict[str, Any] = {"run": records.wire(current), "hand": hand, "lock": holder}
+        news = dict(state, hand=[_ageless(run) for run in hand])
+        told_older = json.dumps(older, sort_keys=True, default=str)
+        self._dirty = False
+        if news == self._told and told_older == self._told_older:
+            return
+        event: Event = {"ev": "state", "bt": procfs.boottime(), "wall": time.time(), **state}
+        if told_older != self._told_older:
+            event["last"] = older[: records.MAX_OLDER]
+        if self._send(event):
+            self._told, self._told_older = news, told_older
+        else:
+            self._dirty = True
+
+    def _watch_processes(self, found: List[records.Record]) -> None:
+        """Hold a pidfd of each process whose death is news."""
+        wanted: Set[Ident] = set()
+        for record in found:
+            if record["keeper_alive"]:
+                wanted.add((record["keeper"]["pid"], record["keeper"]["start"]))
+            if record["main_alive"]:
+                wanted.add((record["main"]["pid"], record["main"]["start"]))
+        wanted |= {(each["pid"], each["start"]) for run in self._hand for each in [run["main"], *run["pids"][:32]]}
+        for fd in [fd for fd, ident in self._pidfds.items() if ident not in wanted]:
+            self._forget_pidfd(fd)
+        self._without_pidfd &= wanted
+        for ident in wanted - self._watched:
+            try:
+                pidfd = procfs.pidfd_of(*ident)
+            except OSError:
+                self._without_pidfd.add(ident)
+                continue
+            if pidfd is None:
+                self._dirty = True  # died just now
+            else:
+                self._pidfds[pidfd] = ident
+                self._watched.add(ident)
+
+    def _forget_pidfd(self, fd: int) -> None:
+        self._watched.discard(self._pidfds.pop(fd))
+        os.close(fd)
+
+    # -- runs that were started by hand ---------------------------------------------------------------------------
+
+    def _start_discovery(self, now: float) -> None:
+        if self._hand_job or not self.spec.get("match") or now < self._hand_at:
+            return
+        pids = set(procfs.all_pids())
+        self._hand_at = now + HAND_S
+        if self._hand_known and pids == self._pids_seen and now < self._hand_latest:
+            return
+        self._pids_seen, self._hand_latest = pids, now + HAND_AT_MOST_S
+        ours = [record for record in self._runs.newest() if record["keeper_alive"] or record["main_alive"]]
+        self._hand_job = background.Job(lambda: find_by_hand(self.spec, ours), HAND_TIMEOUT_S)
+
+    def _take_hand(self, now: float) -> None:
+        job = self._hand_job
+        if job is None or not job.advance():
+            return
+        self._hand_job = None
+        if job.error:
+            detail = f"the processes could not be looked through: discovery {job.error}"
+            self._offer({"ev": "warn", "bt": procfs.boottime(), "reason": "unknown", "detail": detail})
+        else:
+            self._hand = job.result
+        self._hand_known = True
+        self._dirty = True
+        self._look_at = now
+
+    def _living_hand(self) -> List[Dict[str, Any]]:
+        living = []
+        for run in self._hand:
+            pids = [each for each in run["pids"] if procfs.is_alive(each["pid"], each["start"])]
+            if pids:
+                living.append(dict(run, pids=pids))
+        return living
+
+    # -- processes and GPUs ---------------------------------------------------------------------------------------
+
+    def _sample_processes(self) -> None:
+        if not self._hand_known:
+            return
+        whose = self._live["id"] if self._live else tuple(sorted(run["main"]["pid"] for run in self._hand))
+        if whose != self._whose:
+            self._whose, self._peak = whose, {}
+            self._tree.forget()
+        self._look = self._tree.look(self._live, self._hand)
+        event = {"ev": "procs", "bt": procfs.boottime(), "procs": self._look.procs, "cpu_cores": self._look.cpu_cores}
+        self._offer(event)
+
+    def _take_sample(self) -> None:
+        sample = self._gpus.poll()
+        if sample is None:
+            return
+        self.sample = sample
+        event = {"ev": "gpus", **{key: sample.get(key) or "" for key in ("source", "why", "driver")}}
+        event.update(bt=sample["bt"], **self._judged(sample))
+        self._offer(event)
+
+    def _judged(self, sample: Dict[str, Any]) -> Dict[str, Any]:
+        look = self._look
+        verdict = gpu.judge(sample, look.pids if look else (), look.uvm_pids if look else None, self._baseline())
+        by_index = {each["i"]: each for each in verdict["gpus"]}
+        cuda = (self._live or {}).get("cuda") or {}
+        kept = set(cuda.get("contexts") or ())  # what the keeper has seen: it knows the level before the launch
+        answers = []
+        for each in sample.get("gpus") or ():
+            index = each["i"]
+            judged = by_index[index]
+            if index in kept and not judged["context"] and judged["owner"] != "other":
+                judged = {
+                    "context": True,
+                    "owner": "run" if judged["owner"] in ("nobody", "unknown") else judged["owner"],
+                }
+            told = {key: each.get(key) for key in ("used", "total", "util", "power_mw", "limit_mw", "temp", "procs")}
+            told.update(i=index, uuid=each.get("uuid") or "", name=each.get("name") or "")
+            told.update(context=judged["context"], owner=judged["owner"], warning=each.get("warning") or "")
+            told["peak"] = self._raise_peak(index, each.get("used"), judged["owner"])
+            answers.append(told)
+        return {"rule": verdict["rule"] or (cuda.get("rule", "") if kept else ""), "gpus": answers}
+
+    def _baseline(self) -> Optional[Dict[int, int]]:
+        """Bytes used before the launch, as the keeper noted them; None for runs that nobody saw begin."""
+        status = (self._live or {}).get("_status") or {}
+        noted = status.get("gpu_baseline")
+        return {int(index): used for index, used in noted.items()} if isinstance(noted, dict) else None
+
+    def _raise_peak(self, index: int, used: Optional[int], owner: str) -> Optional[int]:
+        known = [self._peak.get(index), ((self._live or {}).get("gpu_peak") or {}).get(str(index))]
+        if owner == "run":
+            known.append(used)
+        numbers = [each for each in known if each is not None]
+        if not numbers:
+            return None
+        self._peak[index] = max(numbers)
+        return self._peak[index]
+
+
+def find_by_hand(spec: Dict[str, Any], ours: List[records.Record]) -> List[Dict[str, Any]]:
+    """Return HandRun dicts of everything that matches and is not below a keeper or main process of `ours`."""
+    stats = procfs.table()
+    roots = {record[key]["pid"] for record in ours for key in ("keeper", "main") if record[key + "_alive"]}
+    return discover.find_runs(
+        spec.get("match") or (),
+        exclude_pids=roots | procfs.descendants(roots, stats),
+        log_glob=naming.log_glob(spec["log"]),
+        cwd=spec.get("cwd") or "",
+    )
+
+
+def _stopping(found: List[records.Record], run: records.Record) -> Optional[str]:
+    """Return the operator of a transaction under way that replaces or stops `run`."""
+    for record in found:
+        if record.get("replaced_id") == run["id"] and record["keeper_alive"] and record["state"] in records.IN_TRANSIT:
+            return record.get("operator") or "somebody"
+    return None
+
+
+def _ageless(run: Dict[str, Any]) -> Dict[str, Any]:
+    return {key: value for key, value in run.items() if key != "age_s"}
