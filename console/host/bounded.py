@@ -11,7 +11,7 @@ import os
 import select
 import signal
 import time
-from typing import Any, Callable, Iterable, List
+from typing import Any, Callable, List
 
 
 class TookTooLong(Exception):
@@ -22,15 +22,15 @@ class ChildFailed(Exception):
     """The function raised, or its child died."""
 
 
-def call(function: Callable[[], Any], timeout_s: float, close: Iterable[int] = ()) -> Any:
+def call(function: Callable[[], Any], timeout_s: float) -> Any:
     """Return what `function` returns, by way of JSON. Raises: TookTooLong, ChildFailed.
 
-    `close`: descriptors that the child must not keep, such as a lock's.
+    The function finds no descriptor of ours but 0 to 2: a child that hangs must not hold a lock with it.
     """
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _child(function, reader, writer, close)
+        _child(function, writer)
     os.close(writer)
     try:
         raw = _read_all(reader, time.monotonic() + timeout_s)
@@ -43,11 +43,10 @@ def call(function: Callable[[], Any], timeout_s: float, close: Iterable[int] = (
     return answer["value"]
 
 
-def _child(function: Callable[[], Any], reader: int, writer: int, close: Iterable[int]) -> None:
+def _child(function: Callable[[], Any], writer: int) -> None:
     try:
-        os.close(reader)
-        for descriptor in close:
-            os.close(descriptor)
+        signal.set_wakeup_fd(-1)
+        _close_all_but(writer)
         try:
             answer = {"value": function()}
         except BaseException as error:  # noqa: BLE001 - the child's task root: told to the parent
@@ -57,6 +56,15 @@ def _child(function: Callable[[], Any], reader: int, writer: int, close: Iterabl
             raw = raw[os.write(writer, raw) :]
     finally:
         os._exit(0)
+
+
+def _close_all_but(kept: int) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != kept:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # the listing's own
 
 
 def _read_all(reader: int, deadline: float) -> bytes:

@@ -1,8 +1,8 @@
 """Runs that were started by hand, recognised by an exact argv element of a Python process, with their kin.
 
 A name within a command line is never enough: the *script* of a python, torchrun, accelerate or deepspeed process must
-be the one looked for. Editors, pagers, greps and shells with `-c` that carry the name are bystanders. Nothing is signalled
-here. Reads command lines, which can hang on a wedged process: callers run this through `bounded`.
+be the one looked for. Editors, pagers, greps and shells with `-c` that carry the name are bystanders. Signals nothing.
+Reads command lines, which can hang on a wedged process: callers run this through `bounded`.
 """
 
 from __future__ import annotations

@@ -141,6 +141,14 @@ def write_json(directory: str, name: str, obj: Dict[str, Any], sync: bool = Fals
         os.close(dir_fd)
 
 
+def drop_spare(directory: str, name: str) -> None:
+    """Remove the spare of `name`, which after a write holds the content before it."""
+    try:
+        os.unlink(os.path.join(directory, _spare(name)))
+    except FileNotFoundError:
+        pass
+
+
 def read_json(directory: str, name: str) -> Optional[Dict[str, Any]]:
     """Return the object in `name`, or None where it is missing, not ours to read, too big or not an object."""
     path = os.path.join(directory, name)

@@ -1,0 +1,213 @@
+"""The keeper: one detached process a request. It kills, clears, spawns, then waits for the run and writes how it ended.
+
+`main` is its entry (`start.py keeper RUN_DIR`). It imports everything at once, since Python may be upgraded under a
+keeper that is days old. The deeds are in transaction.py and vigil.py; here is their order, and what a failure becomes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Any, Dict, Optional
+
+from . import (
+    detach,
+    exitrecord,
+    files,
+    gpuwatch,
+    journal,
+    lock,
+    loginenv,
+    oom,
+    procfs,
+    recorder,
+    request,
+    secretenv,
+    spawn,
+    transaction,
+    vigil,
+)
+
+_PROGRAM = "start.py"
+_CLAIM = "taken"
+
+
+def main(run_dir: str) -> None:
+    """Carry out the request in `run_dir`; returns when the run is over. The process should end then."""
+    run_dir = os.path.abspath(run_dir)
+    oom_score_adj = detach.detach(run_dir, os.path.basename(run_dir))
+    try:
+        _remove(os.path.join(run_dir, _PROGRAM))
+        if not _claim(run_dir):
+            return
+        Keeper(request.read(run_dir), oom_score_adj).carry_out()
+    except BaseException:
+        traceback.print_exc(file=sys.stderr)
+        raise
+
+
+def _claim(run_dir: str) -> bool:
+    """Be the only keeper that this directory ever has: a slow service manager may start a second one."""
+    try:
+        os.close(os.open(os.path.join(run_dir, _CLAIM), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+class Keeper:
+    """One request from its acceptance to the end of the run that came of it."""
+
+    def __init__(self, asked: request.Request, oom_score_adj: str) -> None:
+        self._asked = asked
+        self._oom_score_adj = oom_score_adj
+        self._record = recorder.Recorder(asked.run_dir)
+        self._lock = lock.TargetLock(os.path.join(asked.target_dir, "lock"))
+        gpus: Dict[str, Any] = asked.spec.get("gpus") or {}
+        self._gpus = gpuwatch.GpuWatch(gpus.get("simulated"), gpus.get("expected"))
+        self._control = request.Control(asked.run_dir)
+        self._journal = journal.Journal(asked.run_dir, self._first_status(), self._record)
+        self._transaction = transaction.Transaction(asked, self._journal, self._gpus, self._lock, self._pump)
+        self._login: Optional[loginenv.LoginEnv] = None
+        self._cancelled = False
+
+    def carry_out(self) -> None:
+        try:
+            self._transaction.take()
+        except transaction.Refused as error:
+            self._journal.set(state="refused", reason=error.reason, detail=error.detail)
+            return
+        try:
+            self._replace()
+        except transaction.Failed as error:
+            self._fail(error)
+        except transaction.Cancelled:
+            self._journal.set(state="stopped", detail="stopped before anything was spawned")
+        except Exception as error:
+            # Told as a failure, not as an interruption: the keeper lived to say it.
+            self._journal.set(state="failed", reason="bug", detail="%s: %s" % (type(error).__name__, error))
+            raise
+        finally:
+            self._lock.release()
+            self._gpus.sampler.stop()
+
+    def _replace(self) -> None:
+        restart = self._asked.action == "restart"
+        self._gpus.start()
+        if restart:
+            exitrecord.reserve(self._asked.run_dir)
+            self._login = loginenv.LoginEnv()
+        self._transaction.kill()
+        if not restart:
+            self._journal.set(state="stopped")
+            return
+        self._transaction.clear()
+        assert self._login is not None
+        env = spawn.run_environment(
+            self._login.get(),
+            self._asked.spec.get("env") or {},
+            self._asked.spec.get("unset") or (),
+            self._asked.spec["cwd"],
+            self._asked.run,
+        )
+        # Not earlier: what a profile leaves behind in the background must not become the run's.
+        detach.become_subreaper()
+        memory = oom.OomWatch()
+        self._write_run(env, None)
+        spawned = self._transaction.spawn(env, self._oom_score_adj)
+        self._journal.set(
+            main=_ident(spawned.main),
+            spawned_bt=spawned.bt,
+            log={"path": spawned.log.path, "dev": spawned.log.dev, "inode": spawned.log.inode},
+        )
+        self._journal.live("spawned", "pid %d" % spawned.main[0])
+        watcher = vigil.Vigil(
+            self._asked, self._journal, self._record, self._gpus, self._control, self._lock, memory, spawned
+        )
+        self._write_run(env, spawned)
+        watcher.run()
+
+    def _fail(self, error: transaction.Failed) -> None:
+        self._journal.end(error.stage, "failed", detail=error.detail, why=error.detail, reason=error.reason)
+        if error.stage == "spawned":
+            exitrecord.write(self._asked.run_dir, exitrecord.of_failed_exec(error.number))
+        self._journal.set(state="failed", reason=error.reason, detail=error.detail)
+
+    def _pump(self) -> None:
+        """What goes on while the transaction waits. Raises: Cancelled where a stop has come."""
+        self._gpus.poll()
+        if any(line.get("op") == "stop" for line in self._control.lines()):
+            self._cancelled = True
+        if self._cancelled:
+            raise transaction.Cancelled
+
+    def _first_status(self) -> Dict[str, Any]:
+        asked = self._asked
+        own = procfs.read_stat(os.getpid())
+        return {
+            "id": asked.run,
+            "action": asked.action,
+            "name": asked.name,
+            "target": asked.spec["target"],
+            "boot": asked.boot,
+            "state": "",
+            "operator": asked.operator,
+            "origin": asked.origin,
+            "note": asked.note,
+            "accepted_wall": asked.accepted_wall,
+            "accepted_bt": asked.accepted_bt,
+            "replaced_id": asked.replaced_id,
+            "replaced_name": self._replaced_name(),
+            "keeper": {"pid": os.getpid(), "start": own.start if own is not None else 0},
+        }
+
+    def _replaced_name(self) -> Optional[str]:
+        if self._asked.replaced_id is None:
+            return None
+        name = (files.read_json(self._asked.other_run_dir(self._asked.replaced_id), journal.NAME) or {}).get("name")
+        return name if isinstance(name, str) else None
+
+    def _write_run(self, env: Dict[str, str], spawned: Optional[transaction.Spawned]) -> None:
+        """Write run.json: what is executed, before and (with identities) after."""
+        asked = self._asked
+        declared = secretenv.masked(asked.spec.get("env") or {}, secretenv.state_key(asked.state_dir))
+        log: Dict[str, Any] = {"path": asked.log_path}
+        if spawned is not None:
+            log.update(dev=spawned.log.dev, inode=spawned.log.inode)
+        content = {
+            "id": asked.run,
+            "argv": list(asked.spec["command"]),
+            "cwd": asked.spec["cwd"],
+            "env": declared,
+            "unset": list(asked.spec.get("unset") or ()),
+            "env_names": sorted(env),
+            "login_env_why": self._login.why if self._login is not None else "",
+            "log": log,
+            "boot": asked.boot,
+            "keeper": self._journal.status["keeper"],
+            "main": _ident(spawned.main) if spawned is not None else None,
+            "spawned_bt": spawned.bt if spawned is not None else None,
+            "operator": asked.operator,
+            "origin": asked.origin,
+            "note": asked.note,
+            "uid": os.geteuid(),
+            "python": sys.version.split()[0],
+        }
+        try:
+            files.write_json(asked.run_dir, "run.json", content)
+            if spawned is None:
+                request.scrub(asked, declared)
+        except OSError as error:
+            print("run.json: %s" % error, file=sys.stderr)
+
+
+def _ident(ident: request.Ident) -> Dict[str, int]:
+    return {"pid": ident[0], "start": ident[1]}

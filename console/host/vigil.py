@@ -1,0 +1,283 @@
+"""The life of a run after exec: waiting, reaping, stopping on request, sampling, recording, and the exit record.
+
+One loop, woken by SIGCHLD, the FIFO, the GPU sampler or the next thing that is due. A bug in here must not end the
+run's only witness: an iteration that raises is logged and the loop goes on. Only keeper.py imports this module.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from typing import Any, Dict, Optional
+
+from . import exitrecord, gpuwatch, journal, kill, lock, oom, procfs, recorder, request, runtree, transaction
+
+YOUNG_S = 600.0
+"""A launch is watched closely for so long, then only now and then."""
+_LOG_S, _LOG_OLD_S = 0.25, 1.0
+_SCAN_NEW_S, _SCAN_S, _SCAN_OLD_S = 0.1, 1.0, 10.0
+_NEW_S = 2.0
+_GPU_OLD_S = 10.0
+_OOM_S = 5.0
+_JOB_STEP_S = 0.02
+_LAST_REAP_S = 0.1
+
+
+class Vigil:
+    """What the keeper does from exec until nobody of the run is left."""
+
+    def __init__(
+        self,
+        asked: request.Request,
+        written: journal.Journal,
+        record: recorder.Recorder,
+        gpus: gpuwatch.GpuWatch,
+        control: request.Control,
+        target_lock: lock.TargetLock,
+        memory: oom.OomWatch,
+        spawned: transaction.Spawned,
+    ) -> None:
+        self._asked = asked
+        self._journal = written
+        self._record = record
+        self._gpus = gpus
+        self._control = control
+        self._lock = target_lock
+        self._memory = memory
+        self._spawned = spawned
+        self._tree = runtree.RunTree(spawned.main, asked.spec.get("match") or ())
+        self._start_s = float(asked.spec.get("start_s", 0.5))
+        self._starting = True
+        self._job: Optional[kill.KillJob] = None
+        self._stopped_by: Optional[Dict[str, Any]] = None
+        self._told_end: Optional[runtree.Reaped] = None
+        self._due: Dict[str, float] = {}
+        self._wakeup = _wakeup_pipe()
+
+    def run(self) -> None:
+        """Return when nothing of the run is left and its exit record is written."""
+        while True:
+            try:
+                if self._step():
+                    return
+            except Exception:  # noqa: BLE001 - the witness of the run must go on; the prose file says what happened
+                traceback.print_exc(file=sys.stderr)
+                time.sleep(1.0)
+
+    def _step(self) -> bool:
+        self._wait()
+        now = procfs.boottime()
+        ended = self._tree.reap()
+        if ended or self._is_due("scan", now, self._scan_every(now)):
+            self._scan()
+        self._obey()
+        if self._job is not None and not self._job.done:
+            self._drive(self._job)
+            self._tree.reap()
+        if self._over():
+            self._finish()
+            return True
+        self._tell_early_end()
+        self._judge_start(now)
+        self._sample(now)
+        return False
+
+    # -- waiting --
+
+    def _wait(self) -> None:
+        poll = select.poll()
+        for descriptor in (self._wakeup, self._control.fileno(), self._gpus.sampler.fileno()):
+            if descriptor >= 0:
+                poll.register(descriptor, select.POLLIN)
+        now = procfs.boottime()
+        due = min(self._due.values(), default=now)
+        if self._starting:
+            due = min(due, self._spawned.bt + self._start_s)
+        if self._job is not None and not self._job.done:
+            due = min(due, now + _JOB_STEP_S)
+        poll.poll(max(0.0, min(due - now, 5.0)) * 1000)
+        try:
+            os.read(self._wakeup, 4096)
+        except BlockingIOError:
+            pass
+
+    def _is_due(self, what: str, now: float, every_s: float) -> bool:
+        if now < self._due.get(what, 0.0):
+            return False
+        self._due[what] = now + every_s
+        return True
+
+    def _age_s(self, now: float) -> float:
+        return now - self._spawned.bt
+
+    def _young(self, now: float) -> bool:
+        return self._age_s(now) < YOUNG_S
+
+    def _scan_every(self, now: float) -> float:
+        if self._age_s(now) < _NEW_S:
+            return _SCAN_NEW_S
+        return _SCAN_S if self._young(now) and not self._gpus.complete else _SCAN_OLD_S
+
+    # -- the tree --
+
+    def _scan(self) -> None:
+        if self._gpus.sampler.pid is not None:
+            self._tree.spared.add(self._gpus.sampler.pid)
+        before = self._tree.trainer
+        self._tree.scan()
+        trainer = self._tree.trainer
+        if trainer != before and trainer is not None:
+            self._journal.status["trainer"] = {"pid": trainer[0], "start": trainer[1], "argv": self._tree.trainer_argv}
+        if self._tree.main_end() is not None and trainer is not None and self._tree.trainer_end() is None:
+            # The launcher handed over: from here on the trainer is the process that people mean.
+            self._journal.status["launcher"] = self._journal.status.get("launcher") or self._journal.status["main"]
+            self._journal.status["main"] = {"pid": trainer[0], "start": trainer[1]}
+        self._journal.save()
+
+    def _over(self) -> bool:
+        """Nobody is left. Believed only after a fresh look, since a scan is as old as its interval."""
+        if self._tree.main_end() is None:
+            return False
+        if self._tree.members:
+            return False
+        self._tree.reap()
+        self._tree.scan()
+        return not self._tree.members
+
+    # -- stopping --
+
+    def _obey(self) -> None:
+        for line in self._control.lines():
+            if line.get("op") == "stop":
+                self._stop(line)
+
+    def _stop(self, line: Dict[str, Any]) -> None:
+        try:
+            number = kill.signal_number(str(line.get("signal") or "TERM"))
+            grace_s = float(line.get("grace_s", 20.0))
+        except (TypeError, ValueError) as error:
+            print("stop: %s" % error, file=sys.stderr)
+            return
+        if self._job is not None and not self._job.done:
+            if number == signal.SIGKILL:
+                self._job.hasten()
+            return
+        if self._stopped_by is None and self._tree.verdict() is None:
+            self._stopped_by = {"operator": line.get("operator"), "request": line.get("request")}
+        self._job = kill.KillJob(self._tree.find, number, grace_s, procfs.boottime())
+        self._journal.set(stopping=str(line.get("operator") or "somebody"))
+
+    def _drive(self, job: kill.KillJob) -> None:
+        job.step(procfs.boottime())
+        if job.done and job.survivors:
+            self._journal.set(stopping_text="survived SIGKILL: %s" % ", ".join(job.survivors), stopping=None)
+        else:
+            self._journal.set(stopping_text=job.text)
+
+    # -- the end --
+
+    def _tell_early_end(self) -> None:
+        """Write the exit record of a run that has ended although stragglers of it live."""
+        end = self._tree.verdict()
+        if end is None or end == self._told_end or not self._tree.members:
+            return
+        self._told_end = end
+        record = exitrecord.of_run(self._tree, end, self._spawned.bt, self._stopped_by, self._memory, all_gone=False)
+        exitrecord.write(self._asked.run_dir, record)
+        self._fail_start(record, end)
+        words = "%s left: %s" % (len(record["stragglers"]), ", ".join(record["stragglers"]))
+        self._journal.set(state=self._end_state(), detail=words)
+
+    def _finish(self) -> None:
+        end = self._tree.verdict() or self._tree.main_end()
+        assert end is not None, "over only after the main process was reaped"
+        self._gpus.sampler.stop()
+        gone = self._reap_to_the_end()
+        record = exitrecord.of_run(self._tree, end, self._spawned.bt, self._stopped_by, self._memory, all_gone=gone)
+        exitrecord.write(self._asked.run_dir, record)
+        self._fail_start(record, end)
+        self._journal.set(state=self._end_state(), stopping=None, detail="")
+        self._record.log(os.fstat(self._spawned.log.fd).st_size)
+        self._record.exit(exitrecord.in_words(record))
+        self._lock.release()
+        try:
+            os.fsync(self._spawned.log.fd)
+        except OSError as error:
+            print("log: %s" % error, file=sys.stderr)
+
+    def _reap_to_the_end(self) -> bool:
+        """Wait until there is no child: the proof. A sampler stuck in the driver is no child of the run's."""
+        deadline = time.monotonic() + _LAST_REAP_S
+        while True:
+            self._tree.reap()
+            try:
+                os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return True
+            if time.monotonic() > deadline:
+                self._tree.scan()
+                return not self._tree.members
+            time.sleep(0.002)
+
+    def _end_state(self) -> str:
+        if self._stopped_by is not None:
+            return "stopped"
+        spawned = self._journal.status["stages"].get("spawned", {})
+        return "failed" if spawned.get("state") == "failed" else "ended"
+
+    # -- the start --
+
+    def _judge_start(self, now: float) -> None:
+        if not self._starting or self._age_s(now) < self._start_s or self._tree.verdict() is not None:
+            return
+        self._starting = False
+        log = self._spawned.log
+        pid = self._tree.main[0] if self._tree.main_end() is None else sorted(self._tree.members)[0]
+        self._journal.status["state"] = "running"
+        self._journal.end("spawned", "done", "pid %d" % pid, detail="pid %d, log opened inode %d" % (pid, log.inode))
+        self._lock.release()
+
+    def _fail_start(self, record: Dict[str, Any], end: runtree.Reaped) -> None:
+        if not self._starting:
+            return
+        self._starting = False
+        words = "ended after %.2f s: %s" % (record["lived_s"], exitrecord.in_words(record))
+        if self._stopped_by is not None:
+            words = "stopped by %s after %.2f s" % (self._stopped_by["operator"], record["lived_s"])
+        self._journal.end("spawned", "failed", "pid %d" % end.ident[0], detail=words, why=words, reason=None)
+        self._lock.release()
+
+    # -- sampling --
+
+    def _sample(self, now: float) -> None:
+        if self._is_due("log", now, _LOG_S if self._young(now) else _LOG_OLD_S):
+            self._record.log(os.fstat(self._spawned.log.fd).st_size)
+        if self._is_due("oom", now, _OOM_S):
+            self._memory.take()
+        sample = self._gpus.poll()
+        if sample is None:
+            return
+        if not self._gpus.baseline:
+            # The first sample of a launch that replaced nothing: no context is opened that fast.
+            self._gpus.take_baseline(0.0)
+        self._journal.status["gpu_baseline"] = {str(index): used for index, used in self._gpus.baseline.items()}
+        if sample["gpus"]:
+            self._record.gpus(sample)
+        cuda = self._gpus.judge(set(self._tree.members), self._tree.uvm_holders())
+        self._journal.set(cuda=cuda, gpu_peak=dict(self._gpus.peak))
+        if self._gpus.complete or not self._young(now):
+            self._gpus.sampler.set_interval(_GPU_OLD_S)
+
+
+def _wakeup_pipe() -> int:
+    """Return a descriptor that becomes readable when a child ends."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader
