@@ -58,7 +58,6 @@ FIELDS: Final = frozenset(
 """Names that a rule's groups and a format's aliases may lead to; any other number of a line is an extra field."""
 
 INT: Final = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,12}(?!\d))"
-NUM: Final = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)?\.?\d*(?:[eE][-+]?\d+)?"
 VALUE: Final = (
     r"(?:[-+]?(?:\d+(?:,\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?:[KMGkmg](?:it)?)?"
     r"|[-+]?(?:nan|NaN|NAN|inf|Inf|INF))"
@@ -85,20 +84,26 @@ BAR: Final = (
 """A tqdm bar that counts iterations or steps; downloads (`MB/s`) and data sets (`examples/s`) are not of this shape."""
 
 _SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9}
-_NUMBER = re.compile(rf"\s*(?P<number>{NUM}|[-+]?(?:nan|inf))\s*(?P<suffix>[KMG]?)(?:it)?\s*", re.IGNORECASE)
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?![\d,])")
+_SUFFIXED = re.compile(r"(?P<number>[-+\d.eE]+)(?P<suffix>[KMG]?)(?:it)?", re.IGNORECASE)
 
 
 def parse_number(text: str) -> float | None:
     """Read `1,234`, `21.5K`, `1.23kit`, `2.1e+04` or `nan`; None where it is no number."""
+    if "_" in text:
+        return None
+    if "," in text:
+        if _GROUPED.match(text) is None:
+            return None
+        text = text.replace(",", "")
     try:
-        return float(text) if "_" not in text else None
+        return float(text)
     except ValueError:
-        pass
-    match = _NUMBER.fullmatch(text)
+        match = _SUFFIXED.fullmatch(text)
     if match is None:
         return None
     try:
-        return float(match["number"].replace(",", "")) * _SUFFIX.get(match["suffix"].upper(), 1.0)
+        return float(match["number"]) * _SUFFIX.get(match["suffix"].upper(), 1.0)
     except ValueError:
         return None
 
@@ -224,7 +229,8 @@ def _read_pairs(fmt: Format, rule: Rule, match: re.Match[str]) -> Reading | None
         if "tok_s" in reading.fields and pairs is not rule.pairs[0]:
             break
         for pair in pairs.finditer(rest):
-            key, number = pair["key"].strip(), pair["val"]
+            key, number = pair.group("key", "val")
+            key = key.strip()
             if key in rule.rejects:
                 return None
             if (value := parse_number(number)) is not None:
