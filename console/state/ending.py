@@ -1,0 +1,63 @@
+"""Whether and how a run of ours is over, from its record. Pure; why it ended is `diagnose`."""
+
+from __future__ import annotations
+
+from console.protocol import ExitRecord, RunRecord
+from console.state.launch import End, RunOver
+from console.state.subject import TRANSACTION
+from console.state.target import TargetState, is_this_boot
+
+UNREADABLE_LINES = 200
+"""A log of so many lines without one known step line, of a run that lived so long, is of a format that isn't known."""
+UNREADABLE_S = 120.0
+
+
+def how_it_ended(state: TargetState, record: RunRecord) -> RunOver | None:
+    """Return the end of the run, or None while it goes on or is under way."""
+    if record.exit is not None:
+        return _exited(state, record, record.exit)
+    if not is_this_boot(state, record):
+        return RunOver(end=End.VANISHED, why="the host restarted")
+    match record.state:
+        case "stopped":
+            return RunOver(end=End.STOPPED, why=f"stopped by {record.operator}" if record.operator else "stopped")
+        case "failed":
+            return RunOver(end=End.EXITED, why=record.detail or record.reason or "the keeper states no reason")
+        case "interrupted":
+            return RunOver(end=End.KEEPER_LOST, why="its keeper was lost here")
+        case "ended":
+            return RunOver(end=End.UNWITNESSED, why="status unknown")
+        case "running" if record.alive is False:
+            return RunOver(end=End.UNWITNESSED, why="status unknown")
+        case under_way if under_way in TRANSACTION and record.keeper_alive is False:
+            return RunOver(end=End.KEEPER_LOST, why="its keeper was lost here")
+        case _:
+            return None
+
+
+def _exited(state: TargetState, record: RunRecord, end: ExitRecord) -> RunOver:
+    if end.by or record.state == "stopped":
+        by = f"stopped by {end.by}" if end.by else "stopped"
+        return RunOver(end=End.STOPPED, why=by, bt=end.ended_bt, all_gone=end.all_gone)
+    pid = f", pid {record.main.pid}" if record.main is not None else ""
+    unread = end.code == 0 and _is_unreadable(state, end)
+    kind = End.UNREADABLE if unread else End.UNWITNESSED if is_unknown(end) else End.EXITED
+    why = "format unknown" if unread else f"{short_status(end)}{pid}"
+    return RunOver(end=kind, why=why, bt=end.ended_bt, all_gone=end.all_gone)
+
+
+def is_unknown(end: ExitRecord) -> bool:
+    return end.code is None and end.signal is None
+
+
+def short_status(end: ExitRecord) -> str:
+    """`exit 126`, `signal 9`."""
+    if end.signal is not None:
+        return f"signal {end.signal}"
+    return f"exit {end.code}" if end.code is not None else "status unknown"
+
+
+def _is_unreadable(state: TargetState, end: ExitRecord) -> bool:
+    steps = state.training
+    lived = end.lived_s is not None and end.lived_s >= UNREADABLE_S
+    return lived and steps.step is None and steps.lines_seen >= UNREADABLE_LINES

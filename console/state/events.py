@@ -1,0 +1,228 @@
+"""What the machine is told (events, past tense) and what it asks for (effects, imperative).
+
+Only frozen structs live here. The engine is the only maker of events and the only one to carry effects out.
+
+`at` is the console's clock at which the event was received. It must come from a clock that doesn't jump (the wall
+clock read once, plus a monotonic one that also counts suspended time), since ages are differences of it. Times named
+`*_bt` are the host's CLOCK_BOOTTIME, untouched; the machine converts them by what LinkWentUp and LinkRtt say.
+
+What comes from a log carries the `follow` of the FollowLog effect that asked for it: bytes of a log that is no longer
+followed prove nothing about the run that is watched now.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from console import protocol
+from console.model import Stage
+from console.state.metrics import Sample
+
+# -- the link ---------------------------------------------------------------------------------------------------------
+
+
+class LinkWentUp(Struct, frozen=True, kw_only=True):
+    """A Hello has come over the control connection: its `bt`, `wall`, `boot`, `booted_wall`."""
+
+    at: float
+    bt: float
+    wall: float
+    boot: str
+    booted_wall: float | None = None
+    rtt_s: float | None = None
+    label: str = ""
+
+
+class LinkWentDown(Struct, frozen=True, kw_only=True):
+    """The control connection broke or could not be made; sent again for each failed attempt."""
+
+    at: float
+    reason: str
+    detail: str = ""
+    attempt: int = 0
+    retry_at: float | None = None
+    """None: refused, not tried again by itself."""
+
+
+class LinkRtt(Struct, frozen=True, kw_only=True):
+    """A Pong has come: the host's clocks and how long the round trip took."""
+
+    at: float
+    rtt_s: float
+    bt: float
+    wall: float
+
+
+# -- what the host says -----------------------------------------------------------------------------------------------
+
+
+class HostSaid(Struct, frozen=True, kw_only=True):
+    at: float
+    state: protocol.StateEvent
+
+
+class ProcsSaid(Struct, frozen=True, kw_only=True):
+    at: float
+    procs: protocol.ProcsEvent
+
+
+class GpusSaid(Struct, frozen=True, kw_only=True):
+    at: float
+    gpus: protocol.GpusEvent
+
+
+class HostWarned(Struct, frozen=True, kw_only=True):
+    at: float
+    warn: protocol.Warn
+
+
+# -- the log of the run that is watched -------------------------------------------------------------------------------
+
+
+class LogLine(Struct, frozen=True):
+    """A line as the splitter cleaned it, and the byte offset of its start."""
+
+    offset: int
+    text: str
+
+
+class LogSaid(Struct, frozen=True, kw_only=True):
+    """A LogEvent of the bulk connection, its bytes left out."""
+
+    at: float
+    follow: int
+    log: protocol.LogEvent
+
+
+class SamplesSeen(Struct, frozen=True, kw_only=True):
+    """What the parser made of lines, in the log's order; sent for lines without a sample, too, for the counts.
+
+    `live` is False for what stood in the log before it was followed: its arrival tells nothing of when it was written.
+    """
+
+    at: float
+    follow: int
+    samples: tuple[Sample, ...] = ()
+    live: bool = True
+    format: str | None = None
+    lines_seen: int = 0
+    """Lines read since the follow began, and those of them that gave a step (Parser.understood, minus its start)."""
+    lines_understood: int = 0
+
+
+class PhaseSeen(Struct, frozen=True, kw_only=True):
+    """What the log says it does before the first step: the newest live or loading line, cleaned."""
+
+    at: float
+    follow: int
+    text: str
+
+
+class LogTail(Struct, frozen=True, kw_only=True):
+    """The newest lines of the log, at most 400, for the diagnosis; replaces the tail before.
+
+    Sent when a line of kind error has come, and when the run is over or the log has gone silent; at most 4 a second.
+    """
+
+    at: float
+    follow: int
+    lines: tuple[LogLine, ...]
+    first_error: LogLine | None = None
+    """The first error line since the last step, where it has left `lines`."""
+
+
+class StepTime(Struct, frozen=True):
+    step: int
+    bt: float
+
+
+class StepTimesKnown(Struct, frozen=True, kw_only=True):
+    """When steps were written that nobody watched: from their offsets and the flight recorder's growth of the log.
+
+    The answer to ReadHead; `first` are the first two steps of the run's log. A console opened late learns so.
+    """
+
+    at: float
+    run: str
+    first: tuple[StepTime, StepTime] | None = None
+    last: StepTime | None = None
+    grew_bt: float | None = None
+    """When the log last grew."""
+
+
+# -- from the console's side ------------------------------------------------------------------------------------------
+
+
+class HistoryKnown(Struct, frozen=True, kw_only=True):
+    """What past launches and the config say: usual times (medians, seconds) and the baseline to compare with."""
+
+    at: float
+    usual_s: dict[Stage, float] = {}
+    baseline_tok_s: float | None = None
+    baseline_name: str = ""
+
+
+class Tick(Struct, frozen=True, kw_only=True):
+    """Time has passed. Once a second; deadlines and health move on by it."""
+
+    at: float
+
+
+Event = (
+    LinkWentUp
+    | LinkWentDown
+    | LinkRtt
+    | HostSaid
+    | ProcsSaid
+    | GpusSaid
+    | HostWarned
+    | LogSaid
+    | SamplesSeen
+    | PhaseSeen
+    | LogTail
+    | StepTimesKnown
+    | HistoryKnown
+    | Tick
+)
+
+
+# -- effects ----------------------------------------------------------------------------------------------------------
+
+
+class FollowLog(Struct, frozen=True, kw_only=True):
+    """Follow this file instead of any other, and mark all that comes from it with `follow`.
+
+    `from_start`: the run is young, so its whole log is wanted; else the newest part is enough. With the link down the
+    effect holds: it is carried out as soon as the bulk connection is up, and again after each reconnect.
+    """
+
+    follow: int
+    path: str
+    pid: int | None
+    from_start: bool
+    run: str
+    """Key of the run: its id, or `hand:PID/START`."""
+
+
+class StopFollowing(Struct, frozen=True, kw_only=True):
+    follow: int
+
+
+class ReadHead(Struct, frozen=True, kw_only=True):
+    """Find out when the first two steps and the last one were written: answered with StepTimesKnown.
+
+    Read the head of the log for the offsets of its first two steps and the run's flight recorder for the log's growth.
+    """
+
+    run: str
+    path: str
+
+
+class RingBell(Struct, frozen=True, kw_only=True):
+    """Something failed while we watched: one bell, and the pane's title."""
+
+    verdict: str
+    title: str
+
+
+Effect = FollowLog | StopFollowing | ReadHead | RingBell

@@ -1,0 +1,525 @@
+"""The launch of one run: five stages, each with the proof for it.
+
+    killing -> clearing cache -> spawned -> CUDA initialized -> stepping
+
+Theory. A stage is in one of eight states; what happens to it is one of eight *moves*. `_NEXT` says for each pair where
+it leads; a pair that isn't there is illegal: `process_event` raises IllegalEvent and, values being frozen, nothing has
+changed. The first three stages are *journalled*: the keeper's word, written before and after each deed, is final. The
+last two are *observed*, by several witnesses whose words arrive in any order: the exit record can be here before the
+log's last lines.
+
+Two rules keep the table honest. A move into `done` needs evidence, and one into `failed`, `skipped` or `unknown` a
+reason why: without, it is illegal as well. And consequences are no facts: `facts` holds what was witnessed, `marks` is
+derived from it anew after every event (which stage the end of the run cut off, what the steps leave unproven), by the
+same table. So the same facts give the same stages in whatever order they came, and a proof that turns up behind the
+end corrects what was concluded without it.
+
+CUDA and steps: a run that makes steps while some contexts are unproven has CUDA `unknown`, never `done`.
+
+Times are the host's CLOCK_BOOTTIME (`*_bt`). Pure; who watches whom is `machine`'s business.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypedDict, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from console.model import Stage, StageState
+from console.protocol import HostStage
+from console.state import texts
+
+STAGES = tuple(Stage)
+JOURNALLED = frozenset({Stage.KILLING, Stage.CACHE, Stage.SPAWNED})
+
+
+class Move(StrEnum):
+    """What happens to one stage."""
+
+    BEGAN = "began"  # it is being worked on; said again, it brings live evidence
+    OVERDUE = "overdue"
+    PROVED = "proved"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    CUT_OFF = "cut_off"  # the run was over before it began
+    BLURRED = "blurred"  # whether it was reached can't be known
+    REOPENED = "reopened"  # the live run is being stopped: killing, once more
+
+
+_P, _A, _L, _D = StageState.PENDING, StageState.ACTIVE, StageState.LATE, StageState.DONE
+_S, _F, _N, _U = StageState.SKIPPED, StageState.FAILED, StageState.NOT_REACHED, StageState.UNKNOWN
+
+_ENDS = {
+    Move.PROVED: _D,
+    Move.SKIPPED: _S,
+    Move.FAILED: _F,
+    Move.CUT_OFF: _N,
+    Move.BLURRED: _U,
+}
+"""How a stage that is still open can end."""
+
+_NEXT: dict[StageState, dict[Move, StageState]] = {
+    _P: {Move.BEGAN: _A, **_ENDS},
+    _A: {Move.BEGAN: _A, Move.OVERDUE: _L, **_ENDS},
+    _L: {Move.BEGAN: _L, **_ENDS},
+    _U: {Move.BEGAN: _A, **_ENDS},
+    _D: {Move.PROVED: _D, Move.REOPENED: _A},
+    _S: {Move.SKIPPED: _S, Move.PROVED: _D, Move.REOPENED: _A},
+    _F: {Move.FAILED: _F},
+    _N: {},  # only ever a consequence
+}
+
+_OPEN = frozenset({_P, _A, _L})
+
+
+def _is_allowed(stage: Stage, state: StageState, move: Move) -> bool:
+    """What the table can't say: which moves belong to some stages only."""
+    if move is Move.REOPENED:
+        return stage is Stage.KILLING
+    return not (state is _S and move is Move.PROVED and stage in JOURNALLED)
+
+
+class IllegalEvent(Exception):
+    """An event that can't happen in this state of the launch; the launch is as it was."""
+
+    def __init__(self, stage: Stage, state: StageState, why: str) -> None:
+        super().__init__(f"{stage} is {state}: {why}")
+        self.stage, self.state = stage, state
+
+
+class Mark(Struct, frozen=True, kw_only=True):
+    """Where one stage stands."""
+
+    state: StageState = StageState.PENDING
+    began_bt: float | None = None
+    ended_bt: float | None = None
+    evidence: str = ""
+    detail: str = ""
+    why: str = ""
+    reason: str | None = None
+    have: int | None = None
+    want: int | None = None
+    missing: tuple[int, ...] = ()
+    derived: bool = False
+    """A consequence, and so open to what is learned later."""
+
+
+class End(StrEnum):
+    """How the run that was launched is over."""
+
+    EXITED = "exited"  # by itself, or killed by somebody
+    STOPPED = "stopped"  # an operator of ours asked for it
+    UNREADABLE = "unreadable"  # ended well, but whether it stepped could not be read
+    KEEPER_LOST = "keeper_lost"  # in the middle of the transaction
+    UNWITNESSED = "unwitnessed"  # it is gone, and nobody recorded how it ended
+    VANISHED = "vanished"  # the host restarted
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """The stages of one run. `key` is its id, or `hand:PID/START`."""
+
+    key: str
+    facts: tuple[Mark, ...] = (Mark(),) * len(STAGES)
+    """What was witnessed of each stage."""
+    marks: tuple[Mark, ...] = (Mark(),) * len(STAGES)
+    """What that means for each stage: the facts with their consequences."""
+    over: RunOver | None = None
+    reopened: bool = False
+    """The live run is being stopped, so killing is about its own processes now."""
+    first_kill_bt: float | None = None
+    """When killing began before it was reopened."""
+
+    def fact(self, stage: Stage) -> Mark:
+        return self.facts[STAGES.index(stage)]
+
+    def mark(self, stage: Stage) -> Mark:
+        return self.marks[STAGES.index(stage)]
+
+    def state(self, stage: Stage) -> StageState:
+        return self.mark(stage).state
+
+    @property
+    def active(self) -> Stage | None:
+        """The first stage that is being worked on."""
+        return next((stage for stage in STAGES if self.state(stage) in (_A, _L)), None)
+
+    @property
+    def failed(self) -> Stage | None:
+        return next((stage for stage in STAGES if self.state(stage) is _F), None)
+
+    @property
+    def stepped(self) -> bool:
+        return self.state(Stage.STEPPING) is _D
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+class JournalSaid(Struct, frozen=True, kw_only=True):
+    """The keeper's journal has this entry for one of its three stages."""
+
+    stage: Stage
+    entry: HostStage
+
+
+class StartedByHand(Struct, frozen=True, kw_only=True):
+    """Nobody of ours launched it: the journalled stages can't be known."""
+
+    spawned_bt: float | None
+
+
+class ContextsSeen(Struct, frozen=True, kw_only=True):
+    """GPUs on which this run holds a context."""
+
+    have: tuple[int, ...]
+    want: int
+    missing: tuple[int, ...] = ()
+    rule: str = ""
+    bt: float | None = None
+
+
+class CudaNotObservable(Struct, frozen=True, kw_only=True):
+    why: str
+
+
+class CudaNotWanted(Struct, frozen=True, kw_only=True):
+    """The config expects no GPU."""
+
+
+class StepsSeen(Struct, frozen=True, kw_only=True):
+    """Two increasing step numbers in the log of this run; `bt` is when the second was written, None if unknown."""
+
+    first: int
+    second: int
+    bt: float | None = None
+
+
+class DeadlinePassed(Struct, frozen=True, kw_only=True):
+    stage: Stage
+
+
+class StopBegan(Struct, frozen=True, kw_only=True):
+    """The live run is being stopped."""
+
+    bt: float | None = None
+    by: str = ""
+    evidence: str = ""
+
+
+class StopEnded(Struct, frozen=True, kw_only=True):
+    """The stop was given up: the run lives on."""
+
+
+class RunOver(Struct, frozen=True, kw_only=True):
+    """The run has ended; which stage that cut off is derived."""
+
+    end: End
+    why: str
+    bt: float | None = None
+    all_gone: bool = False
+
+
+class RunLives(Struct, frozen=True, kw_only=True):
+    """It was thought gone and is not. An end that was recorded can't be taken back."""
+
+
+LaunchEvent = (
+    JournalSaid
+    | StartedByHand
+    | ContextsSeen
+    | CudaNotObservable
+    | CudaNotWanted
+    | StepsSeen
+    | DeadlinePassed
+    | StopBegan
+    | StopEnded
+    | RunOver
+    | RunLives
+)
+
+
+def process_event(launch: Launch, event: LaunchEvent) -> Launch:
+    """Return the launch after the event. Raises: IllegalEvent, having changed nothing."""
+    after = _begin_next(_apply(launch, event))
+    return replace(after, marks=_consequences(after))
+
+
+def _apply(launch: Launch, event: LaunchEvent) -> Launch:
+    match event:
+        case JournalSaid():
+            return _journal(launch, event.stage, event.entry)
+        case StartedByHand():
+            return _by_hand(launch, event)
+        case ContextsSeen():
+            return _contexts(launch, event)
+        case CudaNotObservable():
+            if launch.fact(Stage.CUDA).state in (_D, _S):
+                return launch
+            return _move(launch, Stage.CUDA, Move.BLURRED, why=f"not observable: {event.why}")
+        case CudaNotWanted():
+            if launch.fact(Stage.CUDA).state is _D:
+                return launch
+            return _move(launch, Stage.CUDA, Move.SKIPPED, why="no GPU expected")
+        case StepsSeen():
+            return _steps(launch, event)
+        case DeadlinePassed():
+            return _move(launch, event.stage, Move.OVERDUE, reason="stage_late")
+        case StopBegan():
+            return _stop(launch, event)
+        case StopEnded():
+            return replace(launch, reopened=False)
+        case RunOver():
+            return replace(launch, over=event)
+        case RunLives():
+            return _lives(launch)
+        case _:
+            assert_never(event)
+
+
+# -- what each event moves --------------------------------------------------------------------------------------------
+
+_JOURNAL_MOVES = {"active": Move.BEGAN, "done": Move.PROVED, "skipped": Move.SKIPPED, "failed": Move.FAILED}
+
+
+def _journal(launch: Launch, stage: Stage, entry: HostStage) -> Launch:
+    move = _JOURNAL_MOVES.get(entry.state)
+    if stage not in JOURNALLED or move is None:
+        raise IllegalEvent(stage, launch.fact(stage).state, f"the journal says {entry.state!r}")
+    if stage is Stage.KILLING and launch.reopened and entry.began_bt == launch.first_kill_bt:
+        return launch  # the entry of the launch, which the stop has reopened
+    why = entry.why
+    if move is Move.PROVED and not entry.evidence:
+        move, why = Move.BLURRED, "the keeper states no proof"
+    if move in (Move.SKIPPED, Move.FAILED) and not why and not entry.reason:
+        why = entry.detail or entry.evidence or "the keeper states no reason"
+    return _move(
+        launch,
+        stage,
+        move,
+        began_bt=entry.began_bt,
+        ended_bt=None if move is Move.BEGAN else entry.ended_bt,
+        evidence=entry.evidence,
+        detail=entry.detail,
+        why=why,
+        reason=entry.reason,
+    )
+
+
+def _by_hand(launch: Launch, event: StartedByHand) -> Launch:
+    for stage in (Stage.KILLING, Stage.CACHE, Stage.SPAWNED):
+        ended = event.spawned_bt if stage is Stage.SPAWNED else None
+        if not (stage is Stage.KILLING and launch.reopened):
+            launch = _move(launch, stage, Move.BLURRED, ended_bt=ended, why="started by hand")
+    return launch
+
+
+def _contexts(launch: Launch, event: ContextsSeen) -> Launch:
+    mark, have = launch.fact(Stage.CUDA), len(event.have)
+    if event.want < 1 or have > event.want:
+        raise IllegalEvent(Stage.CUDA, mark.state, f"{have} contexts of {event.want}")
+    if mark.state is _D:
+        # Proved once is proved; an earlier time is the better one.
+        earlier = event.bt is not None and (mark.ended_bt is None or event.bt < mark.ended_bt) and have == event.want
+        return _with(launch, Stage.CUDA, replace(mark, ended_bt=event.bt)) if earlier else launch
+    if have == event.want:
+        rule = f" ({event.rule})" if event.rule else ""
+        return _move(
+            launch,
+            Stage.CUDA,
+            Move.PROVED,
+            ended_bt=event.bt,
+            evidence=f"{have}/{event.want} contexts",
+            detail=f"{have}/{event.want} GPUs hold a context{rule}",
+            have=have,
+            want=event.want,
+        )
+    mark = replace(mark, have=have, want=event.want, missing=event.missing)
+    if mark.state in (_A, _L, _U):
+        launch = _with(launch, Stage.CUDA, mark)
+        return _move(launch, Stage.CUDA, Move.BEGAN, **_progress(mark))
+    return _with(launch, Stage.CUDA, mark) if mark.state is _P else launch
+
+
+class _Evidence(TypedDict):
+    evidence: str
+    detail: str
+
+
+def _progress(cuda: Mark) -> _Evidence:
+    if not cuda.want:
+        return {"evidence": "", "detail": ""}
+    missing = f", not yet: {texts.listing(cuda.missing)}" if cuda.missing else ""
+    counted = f"{cuda.have}/{cuda.want}"
+    return {"evidence": counted + missing, "detail": f"{counted} GPUs hold a context{missing}"}
+
+
+def _steps(launch: Launch, event: StepsSeen) -> Launch:
+    mark = launch.fact(Stage.STEPPING)
+    if event.second <= event.first:
+        raise IllegalEvent(Stage.STEPPING, mark.state, f"step {event.second} does not follow {event.first}")
+    return _move(
+        launch,
+        Stage.STEPPING,
+        Move.PROVED,
+        ended_bt=event.bt if event.bt is not None else mark.ended_bt,
+        evidence=f"steps {event.first}, {event.second} seen",
+        detail=f"steps {event.first}, {event.second}",
+    )
+
+
+def _stop(launch: Launch, event: StopBegan) -> Launch:
+    mark = launch.fact(Stage.KILLING)
+    evidence = event.evidence or (f"by {event.by}" if event.by else "TERM")
+    if launch.reopened or mark.state in (_P, _A, _L):
+        return _move(launch, Stage.KILLING, Move.BEGAN, began_bt=mark.began_bt or event.bt, evidence=evidence)
+    move = Move.BEGAN if mark.state is _U else Move.REOPENED
+    launch = replace(launch, reopened=True, first_kill_bt=mark.began_bt)
+    launch = _with(launch, Stage.KILLING, Mark(state=mark.state))
+    return _move(launch, Stage.KILLING, move, began_bt=event.bt, evidence=evidence)
+
+
+def _lives(launch: Launch) -> Launch:
+    if launch.over is not None and launch.over.end not in (End.UNWITNESSED, End.VANISHED, End.KEEPER_LOST):
+        raise IllegalEvent(Stage.SPAWNED, launch.state(Stage.SPAWNED), "the end of the run is recorded")
+    return replace(launch, over=None)
+
+
+def _begin_next(launch: Launch) -> Launch:
+    """A stage that is observed begins when the one before it is behind."""
+    if launch.over is not None:
+        return launch
+    spawned, cuda = launch.fact(Stage.SPAWNED), launch.fact(Stage.CUDA)
+    if spawned.state not in (_D, _U):
+        return launch
+    if cuda.state is _P:
+        launch = _move(launch, Stage.CUDA, Move.BEGAN, began_bt=spawned.ended_bt, **_progress(cuda))
+    if cuda.state in (_D, _S, _U) and launch.fact(Stage.STEPPING).state is _P:
+        began = cuda.ended_bt if cuda.ended_bt is not None else spawned.ended_bt
+        launch = _move(launch, Stage.STEPPING, Move.BEGAN, began_bt=began, evidence="wants 2 steps")
+    return launch
+
+
+# -- the table at work ------------------------------------------------------------------------------------------------
+
+
+def _move(
+    launch: Launch,
+    stage: Stage,
+    move: Move,
+    *,
+    began_bt: float | None = None,
+    ended_bt: float | None = None,
+    evidence: str = "",
+    detail: str = "",
+    why: str = "",
+    reason: str | None = None,
+    have: int | None = None,
+    want: int | None = None,
+) -> Launch:
+    old = launch.fact(stage)
+    new = _moved(stage, old, move)
+    live = new in _OPEN  # live evidence stays until there is newer
+    mark = Mark(
+        state=new,
+        began_bt=began_bt if began_bt is not None else old.began_bt,
+        ended_bt=ended_bt,
+        evidence=evidence or (old.evidence if live else ""),
+        detail=detail or (old.detail if live else ""),
+        why=why,
+        reason=reason or (old.reason if new is _L else None),
+        have=have if have is not None else old.have,
+        want=want if want is not None else old.want,
+        missing=() if new is _D else old.missing,
+    )
+    return _with(launch, stage, _proven(stage, mark))
+
+
+def _moved(stage: Stage, mark: Mark, move: Move) -> StageState:
+    new = _NEXT[mark.state].get(move)
+    if new is None or not _is_allowed(stage, mark.state, move):
+        raise IllegalEvent(stage, mark.state, f"it can't be {move}")
+    return new
+
+
+def _proven(stage: Stage, mark: Mark) -> Mark:
+    if mark.state is _D and not mark.evidence:
+        raise IllegalEvent(stage, mark.state, "done without evidence")
+    if mark.state in (_F, _S, _U) and not mark.why and not mark.reason:
+        raise IllegalEvent(stage, mark.state, f"{mark.state} without a reason")
+    return mark
+
+
+def _with(launch: Launch, stage: Stage, mark: Mark) -> Launch:
+    at = STAGES.index(stage)
+    return replace(launch, facts=(*launch.facts[:at], mark, *launch.facts[at + 1 :]))
+
+
+# -- consequences -----------------------------------------------------------------------------------------------------
+
+
+def _consequences(launch: Launch) -> tuple[Mark, ...]:
+    """Derive the stages from the facts: what the steps leave unproven, what the end cut off."""
+    marks = dict(zip(STAGES, launch.facts, strict=True))
+    stepped = marks[Stage.STEPPING].state is _D
+    if stepped and marks[Stage.CUDA].state in _OPEN:
+        cuda = marks[Stage.CUDA]
+        seen = f"{cuda.have} of {cuda.want} contexts seen" if cuda.want else "no context seen"
+        marks[Stage.CUDA] = _derive(Stage.CUDA, cuda, Move.BLURRED, why=f"{seen}, yet steps are made")
+    over = launch.over
+    if over is None:
+        return tuple(marks.values())
+    killing = marks[Stage.KILLING]
+    if launch.reopened and killing.state in (_A, _L) and over.all_gone:
+        gone = _derive(Stage.KILLING, killing, Move.PROVED, over.bt, evidence="all gone")
+        marks[Stage.KILLING] = replace(gone, detail="all gone")
+    if stepped:
+        for stage in STAGES:
+            if marks[stage].state in _OPEN:
+                why = "the run ended, and this was not recorded"
+                marks[stage] = _derive(stage, marks[stage], Move.BLURRED, why=why)
+        return tuple(marks.values())
+    _cut_off(marks, over)
+    return tuple(marks.values())
+
+
+def _cut_off(marks: dict[Stage, Mark], over: RunOver) -> None:
+    """The first open stage is the one where the run ended; those behind it were not reached."""
+    blamed = any(mark.state is _F for mark in marks.values())
+    for stage, mark in marks.items():
+        if mark.state not in _OPEN:
+            continue
+        move = Move.CUT_OFF if blamed else _end_move(over.end, stage, mark)
+        blamed = True
+        if move is Move.CUT_OFF:
+            marks[stage] = _derive(stage, mark, move, why="" if over.end in (End.EXITED, End.UNWITNESSED) else over.why)
+        elif move is Move.FAILED:
+            marks[stage] = _derive(stage, mark, move, over.bt, evidence=over.why, why=over.why)
+        else:
+            marks[stage] = _derive(stage, mark, move, over.bt, why=over.why)
+
+
+def _end_move(end: End, stage: Stage, mark: Mark) -> Move:
+    match end:
+        case End.EXITED | End.UNWITNESSED:
+            return Move.FAILED
+        case End.STOPPED | End.VANISHED:
+            return Move.CUT_OFF
+        case End.UNREADABLE:
+            return Move.BLURRED if stage is Stage.STEPPING else Move.FAILED
+        case End.KEEPER_LOST:
+            return Move.CUT_OFF if mark.state is _P else Move.BLURRED
+        case _:
+            assert_never(end)
+
+
+def _derive(
+    stage: Stage, mark: Mark, move: Move, ended_bt: float | None = None, *, evidence: str = "", why: str = ""
+) -> Mark:
+    state = _moved(stage, mark, move)
+    kept = mark.evidence if state is _U and not mark.evidence.startswith("wants") else ""
+    derived = replace(
+        mark, state=state, ended_bt=ended_bt, evidence=evidence or kept, detail="", why=why, reason=None, derived=True
+    )
+    return _proven(stage, derived)

@@ -1,0 +1,233 @@
+"""What a waiting command line makes of a snapshot: reached, not yet, or never, with its exit code. Pure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from console.model import LinkState, Run, Snapshot, Stage, StageState, StageStatus, Verdict
+from console.reasons import Exit, Reason, reason_of
+
+WANTED_STAGES = {"spawned": Stage.SPAWNED, "cuda": Stage.CUDA, "stepping": Stage.STEPPING}
+
+_FAILED_CODES = {
+    Stage.KILLING: Exit.FAILED_KILLING,
+    Stage.CACHE: Exit.FAILED_CACHE,
+    Stage.SPAWNED: Exit.FAILED_SPAWNED,
+    Stage.CUDA: Exit.FAILED_CUDA,
+    Stage.STEPPING: Exit.FAILED_STEPPING,
+}
+_ENTRY = frozenset(
+    {
+        Reason.WRAPPER_MISSING,
+        Reason.CONTAINER_MISSING,
+        Reason.CONTAINER_STOPPED,
+        Reason.CONTAINER_FROZEN,
+        Reason.PYTHON_MISSING,
+        Reason.PYTHON_TOO_OLD,
+        Reason.PYTHON_INCOMPLETE,
+        Reason.BOOTSTRAP_FAILED,
+        Reason.AGENT_ENDED,
+    }
+)
+_RUNS = frozenset({Verdict.LAUNCHING, Verdict.STEPPING, Verdict.RUNNING, Verdict.SLOW, Verdict.STALLED, Verdict.NAN})
+_SICK = frozenset({Verdict.SLOW, Verdict.STALLED, Verdict.NAN})
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    outcome: str
+    """`pending`, `late`, `reached`, `failed`, `ended`, `replaced`, `stopped`, `link` or `nothing`."""
+    word: str
+    """First word of the line: `OK`, `PENDING`, `LATE`, `FAILED`, `ENDED`, `REPLACED`, `LINK`, `NOTHING`."""
+    where: str = ""
+    """Second word: a stage, what was wanted."""
+    exit_code: Exit = Exit.OK
+    """For an outcome that isn't settled: the code if the time is up now."""
+    settled: bool = True
+    """No further waiting changes it."""
+    stage: StageStatus | None = None
+
+
+def judge(snapshot: Snapshot, wanted: str, *, run_id: str | None = None, since: float | None = None) -> Outcome:
+    """Judge whether `wanted` (accepted, spawned, cuda, stepping, exit, free) is reached.
+
+    `run_id`: of this run only. `since`: when that run was asked for; a run accepted earlier isn't its replacement, it
+    is only still shown.
+    """
+    run = snapshot.run
+    if snapshot.link.state is LinkState.REFUSED:
+        return _link(snapshot, settled=True)
+    if snapshot.verdict in (Verdict.LINK_LOST, Verdict.NO_WORD):
+        return _link(snapshot, settled=False)
+    if run is None:
+        return _nothing(wanted, run_id, since)
+    if run_id is not None and run.id != run_id:
+        if since is not None and (run.accepted_at is None or run.accepted_at < since):
+            return _pending(snapshot)
+        return Outcome(outcome="replaced", word="REPLACED", where=f"by {run.name}", exit_code=Exit.REPLACED)
+    if wanted in ("exit", "free"):
+        return _gone(snapshot, run, wanted)
+    if wanted == "accepted":
+        return _ok(snapshot, wanted)
+    return _stage(snapshot, run, wanted)
+
+
+def _nothing(wanted: str, run_id: str | None, since: float | None) -> Outcome:
+    if wanted in ("exit", "free") and run_id is None:
+        return Outcome(outcome="reached", word="OK", where=wanted)
+    if since is not None:
+        return Outcome(outcome="pending", word="PENDING", exit_code=Exit.TIMEOUT, settled=False)
+    return Outcome(outcome="nothing", word="NOTHING", where="runs", exit_code=Exit.NOTHING_RUNS)
+
+
+def _stage(snapshot: Snapshot, run: Run, wanted: str) -> Outcome:
+    stage = WANTED_STAGES.get(wanted, Stage.STEPPING)
+    status = _status(snapshot, stage)
+    is_over = snapshot.verdict not in _RUNS
+    if not is_over and _is_reached(status):
+        return _ok(snapshot, wanted, status)
+    if not is_over:
+        return _pending(snapshot)
+    match snapshot.verdict:
+        case Verdict.STOPPED:
+            by = run.exit.by if run.exit is not None and run.exit.by else run.operator
+            where = f"stopped by {by}" if by else "stopped"
+            return Outcome(
+                outcome="stopped", word="REPLACED", where=where, exit_code=Exit.REPLACED, stage=_last(snapshot)
+            )
+        case Verdict.ENDED | Verdict.FINISHED:
+            return Outcome(outcome="ended", word="ENDED", where=_how(snapshot), exit_code=Exit.ENDED, stage=status)
+        case Verdict.HOST_RESTARTED if _status(snapshot, Stage.STEPPING).state is StageState.DONE:
+            return Outcome(outcome="ended", word="ENDED", where="stepping", exit_code=Exit.ENDED, stage=status)
+        case _:
+            return _failed(snapshot)
+
+
+def _is_reached(status: StageStatus) -> bool:
+    """Proved, or not needed; what can't be known is never reached."""
+    return status.state in (StageState.DONE, StageState.SKIPPED)
+
+
+def _how(snapshot: Snapshot) -> str:
+    return "finished" if snapshot.verdict is Verdict.FINISHED else "stepping"
+
+
+def _gone(snapshot: Snapshot, run: Run, wanted: str) -> Outcome:
+    if snapshot.verdict in _RUNS or run.alive:
+        return _pending(snapshot)
+    if wanted == "free" and any(gpu.owner == "run" for gpu in snapshot.gpus.gpus):
+        return _pending(snapshot)
+    killing = _status(snapshot, Stage.KILLING)
+    if killing.state is StageState.FAILED and run.exit is None:
+        return _failed(snapshot)  # a stop that did not succeed
+    return _ok(snapshot, wanted, _last(snapshot))
+
+
+def _ok(snapshot: Snapshot, wanted: str, status: StageStatus | None = None) -> Outcome:
+    return Outcome(outcome="reached", word="OK", where=wanted, stage=status or _last(snapshot))
+
+
+def _pending(snapshot: Snapshot) -> Outcome:
+    status = _current(snapshot)
+    where = str(status.stage) if status is not None else ""
+    if status is not None and status.stage is Stage.CUDA and status.want:
+        where += f" {status.have or 0}/{status.want}"
+    late = status is not None and status.state is StageState.LATE
+    return Outcome(
+        outcome="late" if late else "pending",
+        word="LATE" if late else "PENDING",
+        where=where,
+        exit_code=Exit.TIMEOUT,
+        settled=False,
+        stage=status,
+    )
+
+
+def _failed(snapshot: Snapshot) -> Outcome:
+    status = _broken(snapshot)
+    return Outcome(
+        outcome="failed",
+        word="FAILED",
+        where=str(status.stage),
+        exit_code=_FAILED_CODES[status.stage],
+        stage=status,
+    )
+
+
+def _link(snapshot: Snapshot, *, settled: bool) -> Outcome:
+    return Outcome(
+        outcome="link",
+        word="LINK",
+        where=snapshot.link.reason or "",
+        exit_code=link_exit_code(snapshot),
+        settled=settled,
+        stage=_current(snapshot),
+    )
+
+
+def link_exit_code(snapshot: Snapshot) -> Exit:
+    """31 for the way into the container or its Python, else 30."""
+    return Exit.ENTRY if reason_of(snapshot.link.reason) in _ENTRY else Exit.LINK
+
+
+def _status(snapshot: Snapshot, stage: Stage) -> StageStatus:
+    return next(status for status in snapshot.stages if status.stage is stage)
+
+
+def _current(snapshot: Snapshot) -> StageStatus | None:
+    if snapshot.active_stage is not None:
+        return _status(snapshot, snapshot.active_stage)
+    return next((s for s in snapshot.stages if s.state in (StageState.ACTIVE, StageState.LATE)), None)
+
+
+def _last(snapshot: Snapshot) -> StageStatus:
+    """The last stage that was reached, else the first."""
+    done = [status for status in snapshot.stages if status.state is StageState.DONE]
+    return done[-1] if done else snapshot.stages[0]
+
+
+def _broken(snapshot: Snapshot) -> StageStatus:
+    """The stage that an end without steps is put down to."""
+    for states in (
+        (StageState.FAILED,),
+        (StageState.UNKNOWN, StageState.NOT_REACHED, StageState.PENDING, StageState.ACTIVE, StageState.LATE),
+    ):
+        if (found := next((s for s in snapshot.stages if s.state in states), None)) is not None:
+            return found
+    return snapshot.stages[-1]
+
+
+# -- status -----------------------------------------------------------------------------------------------------------
+
+
+def check_exit_code(snapshot: Snapshot) -> Exit:
+    """Exit code of `status --check`."""
+    match snapshot.verdict:
+        case Verdict.LINK_LOST | Verdict.NO_WORD:
+            return link_exit_code(snapshot)
+        case Verdict.IDLE | Verdict.STOPPED | Verdict.FINISHED:
+            return Exit.NOTHING_RUNS
+        case Verdict.FAILED | Verdict.INTERRUPTED:
+            return _FAILED_CODES[_broken(snapshot).stage]
+        case Verdict.ENDED | Verdict.HOST_RESTARTED:
+            return Exit.ENDED
+        case verdict if verdict in _SICK or health_word(snapshot) == "late":
+            return Exit.UNHEALTHY
+        case _:
+            return Exit.OK
+
+
+def health_word(snapshot: Snapshot) -> str:
+    """`ok`, `launching`, `late`, `slow`, `stalled`, `nan`, `unseen` (its steps can't be read), `none` or `unknown`."""
+    match snapshot.verdict:
+        case Verdict.STEPPING:
+            return "ok"
+        case Verdict.SLOW | Verdict.STALLED | Verdict.NAN:
+            return str(snapshot.verdict)
+        case Verdict.RUNNING:
+            return "unseen"
+        case Verdict.LAUNCHING:
+            return "late" if any(status.state is StageState.LATE for status in snapshot.stages) else "launching"
+        case Verdict.LINK_LOST | Verdict.NO_WORD:
+            return "unknown"
+        case _:
+            return "none"

@@ -1,0 +1,374 @@
+"""TargetState into the Snapshot that the faces see. Pure: ages and elapsed times are computed from `now`.
+
+While the link is lost nothing is shown as the last good value: what was going on is unknown, and says how old it is.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from console.model import (
+    Ages,
+    ExitStatus,
+    Gpu,
+    GpuPanel,
+    LinkState,
+    LinkStatus,
+    Lock,
+    LogState,
+    LogStatus,
+    Process,
+    Progress,
+    Run,
+    Snapshot,
+    Stage,
+    StageState,
+    StageStatus,
+    Verdict,
+)
+from console.protocol import ProcsEvent, RunRecord, WireGpu, WireProcess
+from console.state import health, texts, training
+from console.state.launch import JOURNALLED, STAGES, End, Launch, Mark
+from console.state.subject import TRANSACTION
+from console.state.target import Subject, TargetState, deadline_s, expected_gpus, record_at
+from console.state.verdict import HEADROOM_BYTES, Judgement, judge, warnings
+
+_BLIND = frozenset({Verdict.LINK_LOST, Verdict.NO_WORD})
+
+
+def snapshot(state: TargetState, now: float) -> Snapshot:
+    """Return everything that a face needs to know, as of `now` (never earlier than what was told last)."""
+    now = max(now, state.at)
+    judged = judge(state, now)
+    blind = judged.verdict in _BLIND
+    launch = state.launch
+    return Snapshot(
+        target=state.name,
+        at=now,
+        link=_link(state),
+        verdict=judged.verdict,
+        stages=_stages(state, judged, now, blind=blind),
+        active_stage=launch.active if launch is not None and not blind and launch.over is None else None,
+        run=_run(state, blind=blind),
+        last_known=judged.last_known,
+        reason=judged.reason,
+        warnings=warnings(state),
+        progress=_progress(state, now, blind=blind),
+        gpus=_gpus(state),
+        log=_log(state),
+        processes=_processes(state.procs.event),
+        lock=_lock(state),
+        ages=_ages(state, now),
+        operator=state.operator,
+        read_only=state.read_only,
+        host_started_at=state.clock.at_wall(state.host.booted_wall),
+        color=state.target.color,
+    )
+
+
+def _link(state: TargetState) -> LinkStatus:
+    link = state.link
+    return LinkStatus(
+        state=link.state,
+        rtt_s=link.rtt_s,
+        last_word_at=link.last_word_at,
+        attempt=link.attempt,
+        retry_at=link.retry_at,
+        reason=link.reason,
+        detail=link.detail,
+        clock_offset_s=state.clock.wall_offset,
+        label=link.label,
+    )
+
+
+# -- stages -----------------------------------------------------------------------------------------------------------
+
+
+def _stages(state: TargetState, judged: Judgement, now: float, *, blind: bool) -> tuple[StageStatus, ...]:
+    launch = state.launch
+    if launch is None:
+        return tuple(StageStatus(stage=stage, state=StageState.PENDING) for stage in STAGES)
+    stages = [_stage(state, launch, stage, judged) for stage in STAGES]
+    if blind and launch.over is None:
+        stages = _went_blind(state, launch, stages, now)
+    return tuple(stages)
+
+
+def _stage(state: TargetState, launch: Launch, stage: Stage, judged: Judgement) -> StageStatus:
+    mark = launch.mark(stage)
+    began_bt = _began_bt(launch, stage, mark)
+    took_s = None
+    if began_bt is not None and mark.ended_bt is not None and mark.state not in _TIMELESS:
+        took_s = max(0.0, mark.ended_bt - began_bt)
+    is_derived_failure = mark.state is StageState.FAILED and mark.derived and judged.reason is not None
+    return StageStatus(
+        stage=stage,
+        state=mark.state,
+        began_at=_at(state, began_bt) if mark.state not in _UNBEGUN else None,
+        ended_at=_at(state, mark.ended_bt) if mark.state not in _TIMELESS else None,
+        took_s=took_s,
+        usual_s=state.history.usual_s.get(stage),
+        deadline_s=deadline_s(state.target.deadlines, stage),
+        evidence=mark.evidence,
+        detail=mark.detail,
+        why=mark.why,
+        reason=judged.reason.slug if is_derived_failure and judged.reason is not None else mark.reason,
+        have=mark.have,
+        want=mark.want,
+        missing=mark.missing,
+    )
+
+
+_TIMELESS = frozenset({StageState.PENDING, StageState.ACTIVE, StageState.LATE, StageState.NOT_REACHED})
+_UNBEGUN = frozenset({StageState.PENDING, StageState.NOT_REACHED})
+
+
+def _began_bt(launch: Launch, stage: Stage, mark: Mark) -> float | None:
+    """An observed stage begins where the one before it ended, whenever we learned of that."""
+    if stage in JOURNALLED:
+        return mark.began_bt
+    spawned, cuda = launch.mark(Stage.SPAWNED), launch.mark(Stage.CUDA)
+    began = spawned.ended_bt
+    if stage is Stage.STEPPING and cuda.state is StageState.DONE and cuda.ended_bt is not None:
+        began = cuda.ended_bt if mark.ended_bt is None else min(cuda.ended_bt, mark.ended_bt)
+    return began if began is not None else mark.began_bt
+
+
+def _at(state: TargetState, bt: float | None) -> float | None:
+    record = state.subject.record if state.subject is not None else None
+    return record_at(state, record, bt) if record is not None else state.clock.at(bt)
+
+
+def _went_blind(state: TargetState, launch: Launch, stages: list[StageStatus], now: float) -> list[StageStatus]:
+    """What was going on when the link was lost may be over by now."""
+    going_on = Stage.STEPPING if launch.stepped and not launch.reopened else launch.active
+    if going_on is None:
+        return stages
+    age = f"{texts.span(now - state.link.last_word_at)} old" if state.link.last_word_at is not None else "not watched"
+    step = state.training.step
+    was = f"was at step {texts.count(step)}" if going_on is Stage.STEPPING and step is not None else ""
+    return [
+        replace(status, state=StageState.UNKNOWN, evidence=was or f"was {status.evidence or 'going on'}", why=age)
+        if status.stage is going_on
+        else status
+        for status in stages
+    ]
+
+
+# -- the run ----------------------------------------------------------------------------------------------------------
+
+
+def _run(state: TargetState, *, blind: bool) -> Run | None:
+    subject = state.subject
+    if subject is None or state.launch is None:
+        return None
+    alive = None if blind else _is_alive(state, subject)
+    if subject.record is not None:
+        return _own_run(state, state.launch, subject, subject.record, alive)
+    hand = subject.hand
+    if hand is None:
+        return None
+    return Run(
+        id=None,
+        name=subject.name,
+        by_hand=True,
+        alive=alive,
+        keeper_alive=False,
+        pid=hand.main.pid,
+        argv=hand.argv,
+        cwd=hand.cwd,
+        log_path=hand.log.path if hand.log is not None else None,
+        operator=hand.started_by,
+        spawned_at=state.clock.at(subject.hand_start_bt),
+        session=hand.session,
+        exit=ExitStatus(at=state.clock.at(subject.gone_bt)) if subject.is_gone else None,
+    )
+
+
+def _is_alive(state: TargetState, subject: Subject) -> bool | None:
+    if subject.record is None:
+        return not subject.is_gone
+    over = state.launch.over if state.launch is not None else None
+    if over is not None and over.end is not End.KEEPER_LOST:
+        return False
+    if subject.record.state in TRANSACTION and not subject.record.alive:
+        return None  # the run that is being launched isn't there yet
+    return subject.record.alive
+
+
+def _own_run(state: TargetState, launch: Launch, subject: Subject, record: RunRecord, alive: bool | None) -> Run:
+    stepping = launch.mark(Stage.STEPPING)
+    launch_s = None
+    if launch.stepped and stepping.ended_bt is not None and record.accepted_bt:
+        launch_s = max(0.0, stepping.ended_bt - record.accepted_bt)
+    return Run(
+        id=record.id,
+        name=subject.name,
+        alive=alive,
+        keeper_alive=record.keeper_alive,
+        pid=record.main.pid if record.main is not None else None,
+        argv=record.argv,
+        cwd=record.cwd,
+        log_path=record.log.path if record.log is not None else None,
+        operator=record.operator,
+        accepted_at=record_at(state, record, record.accepted_bt) if record.accepted_bt else None,
+        spawned_at=record_at(state, record, record.spawned_bt),
+        launch_s=launch_s,
+        replaced=record.replaced_name or record.replaced_id,
+        exit=_exit(state, record),
+        stopping_by=record.stopping,
+    )
+
+
+def _exit(state: TargetState, record: RunRecord) -> ExitStatus | None:
+    end = record.exit
+    if end is None:
+        return None
+    return ExitStatus(
+        code=end.code,
+        signal=end.signal,
+        at=record_at(state, record, end.ended_bt),
+        lived_s=max(0.0, end.lived_s) if end.lived_s is not None else None,
+        by=end.by,
+        oom=end.oom,
+    )
+
+
+def _progress(state: TargetState, now: float, *, blind: bool) -> Progress:
+    steps, history = state.training, state.history
+    rate = training.rate(steps, now, history.baseline_tok_s, history.baseline_name)
+    return Progress(
+        format=steps.format,
+        lines_seen=steps.lines_seen,
+        lines_understood=steps.lines_understood,
+        step=steps.step,
+        total_steps=steps.total_steps,
+        first_step_at=steps.first_step_at,
+        last_step_at=steps.last_step_at,
+        loss=steps.loss,
+        loss_state=steps.loss_state,
+        bad_since_step=steps.bad_since_step,
+        last_good_loss=steps.last_good_loss,
+        last_good_step=steps.last_good_step,
+        rate=replace(rate, now=None) if blind else rate,
+        queue=training.queue(steps, now),
+        checkpoint_step=steps.checkpoint_step,
+        checkpoint_at=steps.checkpoint_at,
+        phase=steps.phase,
+        usual_step_s=training.usual_step_s(steps),
+        stall_budget_s=health.stall_budget_s(state, now) if steps.step is not None else None,
+    )
+
+
+# -- GPUs, log, processes ---------------------------------------------------------------------------------------------
+
+
+def _gpus(state: TargetState) -> GpuPanel:
+    event = state.gpus.event
+    if event is None:
+        return GpuPanel(expected=expected_gpus(state))
+    roles = {index: role for role, indexes in state.target.gpus.roles.items() for index in indexes}
+    record = state.subject.record if state.subject is not None else None
+    gpus = tuple(_gpu(state, gpu, roles.get(gpu.i)) for gpu in event.gpus)
+    rule = event.rule or (record.cuda.rule if record is not None and record.cuda is not None else "")
+    return GpuPanel(
+        source=event.source,
+        why=event.why,
+        driver=event.driver,
+        at=state.gpus.at,
+        expected=expected_gpus(state),
+        contexts=tuple(gpu.i for gpu in event.gpus if gpu.context),
+        rule=rule,
+        gpus=gpus,
+    )
+
+
+def _gpu(state: TargetState, gpu: WireGpu, role: str | None) -> Gpu:
+    peak = state.gpus.peaks.get(gpu.i)
+    warning = gpu.warning
+    if not warning and peak is not None and gpu.total and gpu.owner == "run" and gpu.total - peak < HEADROOM_BYTES:
+        left = texts.gib(max(0, gpu.total - peak))
+        warning = f"peak {texts.gib(peak)} of {texts.gib(gpu.total)} GiB · {left} GiB headroom"
+    return Gpu(
+        index=gpu.i,
+        name=gpu.name,
+        uuid=gpu.uuid,
+        role=role,
+        used_bytes=gpu.used,
+        total_bytes=gpu.total,
+        peak_bytes=peak,
+        util_pct=gpu.util,
+        power_w=gpu.power_mw / 1000 if gpu.power_mw is not None else None,
+        power_limit_w=gpu.limit_mw / 1000 if gpu.limit_mw is not None else None,
+        temperature_c=gpu.temp,
+        owner=gpu.owner,
+        pids=tuple(pid for pid, _ in gpu.procs or ()),
+        context=gpu.context,
+        warning=warning,
+    )
+
+
+def _log(state: TargetState) -> LogStatus:
+    log, event = state.log, state.log.event
+    ident = state.subject.log if state.subject is not None else None
+    if event is None:
+        known = ident is not None and bool(ident.path)
+        return LogStatus(
+            state=LogState.UNKNOWN if known or state.host.said is None else LogState.NONE,
+            path=ident.path if ident is not None else None,
+        )
+    return LogStatus(
+        state=LogState(event.state) if event.state in set(LogState) else LogState.UNKNOWN,
+        path=event.path,
+        size_bytes=event.size,
+        inode=event.inode,
+        detail=event.detail,
+        at=log.at,
+        grew_at=log.grew_at,
+        caught_up=log.has_caught_up,
+    )
+
+
+def _processes(event: ProcsEvent | None) -> tuple[Process, ...]:
+    return tuple(_process(each) for each in event.procs) if event is not None else ()
+
+
+def _process(wire: WireProcess) -> Process:
+    return Process(
+        pid=wire.pid,
+        start_ticks=wire.start,
+        parent=wire.ppid,
+        argv=wire.argv,
+        state=wire.state,
+        age_s=wire.age_s,
+        rss_bytes=wire.rss,
+        cpu_pct=wire.cpu_pct,
+    )
+
+
+def _lock(state: TargetState) -> Lock | None:
+    holder = state.host.said.lock if state.host.said is not None else None
+    if holder is None:
+        return None
+    since = state.clock.at(holder.since_bt)
+    return Lock(
+        operator=holder.operator,
+        origin=holder.origin,
+        run_id=holder.run,
+        name=holder.name,
+        stage=holder.stage,
+        since_at=since if since is not None else state.clock.at_wall(holder.since_wall),
+        mine=bool(state.operator) and holder.operator == state.operator and state.origin in ("", holder.origin),
+    )
+
+
+def _ages(state: TargetState, now: float) -> Ages:
+    def age(at: float | None) -> float | None:
+        return max(0.0, now - at) if at is not None else None
+
+    up = state.link.state is LinkState.UP
+    log = age(state.log.at)
+    # A silent log sends nothing: with the link up it is as young as the last word of the host.
+    if log is not None and up:
+        log = min(log, age(state.link.last_word_at) or log)
+    return Ages(link=age(state.link.last_word_at), log=log, gpu=age(state.gpus.at), process=age(state.procs.at))

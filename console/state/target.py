@@ -1,0 +1,219 @@
+"""Everything that is known of one target, as one frozen value.
+
+Only the shape lives here, with the conversions between the host's clocks and the console's. `machine` alone makes new
+ones; `health`, `verdict` and `snapshot` read them. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec import Struct
+
+from console import config, protocol
+from console.model import LinkState, Stage
+from console.state.events import LogLine
+from console.state.launch import Launch
+from console.state.training import Training
+
+
+class Clock(Struct, frozen=True, kw_only=True):
+    """How the host's clocks relate to the console's."""
+
+    bt_offset: float | None = None
+    """Console clock minus the host's CLOCK_BOOTTIME."""
+    wall_offset: float | None = None
+    """Host's wall clock minus the console's clock."""
+    best_rtt_s: float | None = None
+
+    def at(self, bt: float | None) -> float | None:
+        return None if bt is None or self.bt_offset is None else bt + self.bt_offset
+
+    def bt(self, at: float | None) -> float | None:
+        return None if at is None or self.bt_offset is None else at - self.bt_offset
+
+    def at_wall(self, wall: float | None) -> float | None:
+        return None if wall is None else wall - (self.wall_offset or 0.0)
+
+
+class LinkFacts(Struct, frozen=True, kw_only=True):
+    state: LinkState = LinkState.CONNECTING
+    rtt_s: float | None = None
+    last_word_at: float | None = None
+    attempt: int = 0
+    retry_at: float | None = None
+    reason: str | None = None
+    detail: str = ""
+    label: str = ""
+
+
+class HostFacts(Struct, frozen=True, kw_only=True):
+    boot: str = ""
+    booted_wall: float | None = None
+    said: protocol.StateEvent | None = None
+    """The host's last word on what runs."""
+    said_boot: str = ""
+    is_fresh: bool = False
+    """It was said over the link that is up now."""
+    runs: tuple[protocol.RunRecord, ...] = ()
+    """Older runs, newest first, as last sent."""
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """The run that the console speaks of: one of our records, or one that was started by hand."""
+
+    key: str
+    record: protocol.RunRecord | None = None
+    hand: protocol.HandRun | None = None
+    hand_start_bt: float | None = None
+    is_gone: bool = False
+    """A hand-started run that was there and is not any more."""
+    gone_bt: float | None = None
+
+    @property
+    def is_own(self) -> bool:
+        return self.record is not None
+
+    @property
+    def name(self) -> str:
+        if self.record is not None:
+            return self.record.name or self.record.replaced_name or self.record.id
+        return self.hand.matched if self.hand is not None else ""
+
+    @property
+    def log(self) -> protocol.LogIdent | None:
+        return self.record.log if self.record is not None else self.hand.log if self.hand is not None else None
+
+    @property
+    def main(self) -> protocol.ProcId | None:
+        return self.record.main if self.record is not None else self.hand.main if self.hand is not None else None
+
+
+class Follow(Struct, frozen=True, kw_only=True):
+    """The log that is being followed for the subject."""
+
+    id: int
+    path: str
+    began_at: float
+
+
+class LogFacts(Struct, frozen=True, kw_only=True):
+    event: protocol.LogEvent | None = None
+    at: float | None = None
+    grew_at: float | None = None
+    tail: tuple[LogLine, ...] = ()
+    first_error: LogLine | None = None
+    lines_at_cuda: int | None = None
+    """Lines read when CUDA was complete: those before are the loading's."""
+    is_catching_up: bool = False
+    """The link was away: what comes now was written meanwhile, nobody saw when."""
+
+    @property
+    def has_caught_up(self) -> bool:
+        event = self.event
+        return event is not None and event.size is not None and event.offset + event.n >= event.size
+
+
+class GpuFacts(Struct, frozen=True, kw_only=True):
+    event: protocol.GpusEvent | None = None
+    at: float | None = None
+    peaks: dict[int, int] = {}
+    """Highest use of each GPU while this run lived."""
+    stepping_w: tuple[float, ...] = ()
+    """Mean board draw of the run's GPUs while steps came, newest last: what work looks like."""
+
+
+class ProcFacts(Struct, frozen=True, kw_only=True):
+    event: protocol.ProcsEvent | None = None
+    at: float | None = None
+
+
+class HostWarning(Struct, frozen=True, kw_only=True):
+    at: float
+    reason: str
+    detail: str
+
+
+class History(Struct, frozen=True, kw_only=True):
+    usual_s: dict[Stage, float] = {}
+    baseline_tok_s: float | None = None
+    baseline_name: str = ""
+
+
+class TargetState(Struct, frozen=True, kw_only=True):
+    name: str
+    target: config.Target
+    operator: str = ""
+    origin: str = ""
+    read_only: bool = False
+    at: float = 0.0
+    """The newest time that was told; time never goes back."""
+    link: LinkFacts = LinkFacts()
+    clock: Clock = Clock()
+    host: HostFacts = HostFacts()
+    subject: Subject | None = None
+    launch: Launch | None = None
+    seen_at: float | None = None
+    """When this subject was first seen."""
+    follow: Follow | None = None
+    follows: int = 0
+    head_asked: bool = False
+    """ReadHead was sent over the link that is up now."""
+    log: LogFacts = LogFacts()
+    training: Training = Training()
+    gpus: GpuFacts = GpuFacts()
+    procs: ProcFacts = ProcFacts()
+    history: History = History()
+    warnings: tuple[HostWarning, ...] = ()
+    alarm: str | None = None
+    """What the bell was last rung for; None before the host's first word."""
+
+
+def expected_gpus(state: TargetState) -> int | None:
+    """How many GPUs the run must open: what the config says, else what the host lists."""
+    if state.target.gpus.expected is not None:
+        return state.target.gpus.expected
+    record = state.subject.record if state.subject is not None else None
+    if record is not None and record.cuda is not None and record.cuda.expected is not None:
+        return record.cuda.expected
+    return len(state.gpus.event.gpus) if state.gpus.event is not None and state.gpus.event.gpus else None
+
+
+def is_this_boot(state: TargetState, record: protocol.RunRecord) -> bool:
+    """Whether the record is from the time since the host's last start; its `*_bt` mean nothing here otherwise."""
+    return not record.boot or not state.host.boot or record.boot == state.host.boot
+
+
+def record_at(state: TargetState, record: protocol.RunRecord, bt: float | None) -> float | None:
+    """A time of a record on the console's clock, also for a record from before the host restarted."""
+    if bt is None:
+        return None
+    if is_this_boot(state, record) and state.clock.bt_offset is not None:
+        return state.clock.at(bt)
+    accepted = state.clock.at_wall(record.accepted_wall or None)
+    return None if accepted is None else accepted + bt - record.accepted_bt
+
+
+def run_power_w(state: TargetState) -> float | None:
+    """Mean board draw of the GPUs that the run holds a context on (all of them where that isn't told)."""
+    if state.gpus.event is None:
+        return None
+    ours = [gpu for gpu in state.gpus.event.gpus if gpu.context] or list(state.gpus.event.gpus)
+    draws = [gpu.power_mw / 1000 for gpu in ours if gpu.power_mw is not None]
+    return sum(draws) / len(draws) if draws else None
+
+
+def deadline_s(deadlines: config.Deadlines, stage: Stage) -> float:
+    match stage:
+        case Stage.KILLING:
+            return deadlines.killing
+        case Stage.CACHE:
+            return deadlines.cache
+        case Stage.SPAWNED:
+            return deadlines.spawned
+        case Stage.CUDA:
+            return deadlines.cuda
+        case Stage.STEPPING:
+            return deadlines.stepping
+        case _:
+            assert_never(stage)

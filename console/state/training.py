@@ -1,0 +1,287 @@
+"""What the log has told about the training so far: steps, loss, rates, queue, checkpoints, and how regular they are.
+
+`see` folds samples in; nothing is judged here (that is `health`). Times are the console's clock. A sample that stood in
+the log before anybody watched has a step but no time, so nothing about speed is learned from it. Pure and bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from console.model import Queue, Rate
+from console.state.metrics import CheckpointState, Kind, Sample
+
+WINDOW_S = 600.0
+"""`steady`, queue figures and the lowest queue depth are of the last 10 minutes."""
+WARMUP_STEPS = 50
+"""The first steps are slow (compilation, caches) and say nothing about the steady rate."""
+MAX_POINTS = 1200
+MAX_GAPS = 64
+SLOW_BELOW = 0.90
+"""Slow begins under this share of the baseline and ends above the next one: no flicker between two words."""
+SLOW_UNTIL = 0.93
+SLOW_POINTS = 9
+"""Median of so many rates is compared with the baseline: one slow step is no slow run."""
+EMPTY_PCT = 5.0
+FULL_PCT = 25.0
+
+
+class Point(Struct, frozen=True, gc=False):
+    """One timed step."""
+
+    at: float
+    step: int
+    tok_s: float | None
+    scope: str | None
+    steady: bool
+    """Past the warm-up and not the first step behind a checkpoint."""
+    queue_min: float | None
+    queue_max: float | None
+
+
+class Gap(Struct, frozen=True, gc=False):
+    """Time between two step lines, and the steps that it holds."""
+
+    took_s: float
+    steps: int
+
+
+class Training(Struct, frozen=True, kw_only=True):
+    format: str | None = None
+    lines_seen: int = 0
+    lines_understood: int = 0
+    step: int | None = None
+    total_steps: int | None = None
+    loss: float | None = None
+    loss_state: str | None = None
+    pair: tuple[int, int] | None = None
+    """The first two increasing step numbers: the proof of stepping."""
+    pair_at: float | None = None
+    """When the second of them was written; None where nobody saw it."""
+    first_step: int | None = None
+    first_step_at: float | None = None
+    last_step_at: float | None = None
+    """When the last step was written; None where nobody saw it."""
+    heard_at: float | None = None
+    """When a step was last read, old or new: no step has come since."""
+    last_step_offset: int | None = None
+    """Where the last step line begins in the log: errors before it were handled."""
+    bad_since_step: int | None = None
+    bad_since_at: float | None = None
+    last_good_loss: float | None = None
+    last_good_step: int | None = None
+    checkpoint_step: int | None = None
+    checkpoint_at: float | None = None
+    saving_step: int | None = None
+    saving_since_at: float | None = None
+    says_completed: bool = False
+    """This trainer says when a checkpoint is complete, so a begun one isn't taken for one."""
+    points: tuple[Point, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    gap_from: tuple[float, int] | None = None
+    slow_since_at: float | None = None
+    slow_since_step: int | None = None
+    tok_s: float | None = None
+    scope: str | None = None
+    queue_min: float | None = None
+    queue_max: float | None = None
+    after_checkpoint: bool = False
+    phase: str = ""
+
+
+def see(
+    training: Training, samples: Sequence[Sample], at: float, *, live: bool, is_own: bool, baseline: float | None
+) -> Training:
+    """Fold samples in, in the log's order.
+
+    `is_own`: the whole log belongs to this run. Else only a live step proves anything, since older lines may be those
+    of a run before it.
+    """
+    for sample in samples:
+        if sample.checkpoint is not None:
+            training = _checkpoint(training, sample, at if live else None)
+        if sample.kind is Kind.STEP and sample.step is not None:
+            training = _step(training, sample, sample.step, at, live=live, is_own=is_own)
+            if live and baseline:
+                training = _slowness(training, sample.step, at, baseline)
+    return training
+
+
+def _checkpoint(training: Training, sample: Sample, at: float | None) -> Training:
+    step = sample.checkpoint_step if sample.checkpoint_step is not None else training.step
+    if sample.checkpoint is CheckpointState.STARTED:
+        return replace(training, saving_step=step, saving_since_at=at, after_checkpoint=True)
+    return replace(
+        training,
+        checkpoint_step=step,
+        checkpoint_at=at,
+        saving_step=None,
+        saving_since_at=None,
+        says_completed=True,
+        after_checkpoint=True,
+    )
+
+
+def _step(training: Training, sample: Sample, step: int, at: float, *, live: bool, is_own: bool) -> Training:
+    before = training.step
+    training = _saved_by_now(training)
+    if training.pair is None and before is not None and step > before and (is_own or live):
+        training = replace(training, pair=(before, step), pair_at=at if live else None)
+    if live:
+        training = _timed(training, sample, step, at)
+    bad = sample.loss_state is not None
+    known = sample.loss is not None or bad
+    return replace(
+        training,
+        step=step,
+        total_steps=sample.total_steps if sample.total_steps is not None else training.total_steps,
+        loss=sample.loss if known else training.loss,
+        loss_state=sample.loss_state if known else training.loss_state,
+        bad_since_step=_bad_since(training, step) if bad else (None if known else training.bad_since_step),
+        bad_since_at=_bad_since_at(training, at, live=live) if bad else (None if known else training.bad_since_at),
+        last_good_loss=sample.loss if sample.loss is not None and not bad else training.last_good_loss,
+        last_good_step=step if sample.loss is not None and not bad else training.last_good_step,
+        first_step=step if training.first_step is None else training.first_step,
+        first_step_at=at if live and training.first_step is None else training.first_step_at,
+        last_step_at=at if live else None,
+        heard_at=at,
+        last_step_offset=sample.offset,
+        tok_s=sample.tok_s if sample.tok_s is not None else training.tok_s,
+        scope=str(sample.scope) if sample.tok_s is not None and sample.scope is not None else training.scope,
+        queue_min=sample.queue_min if sample.queue_min is not None else training.queue_min,
+        queue_max=sample.queue_max if sample.queue_max is not None else training.queue_max,
+        after_checkpoint=False,
+        phase="",
+    )
+
+
+def _bad_since(training: Training, step: int) -> int:
+    return step if training.bad_since_step is None else training.bad_since_step
+
+
+def _bad_since_at(training: Training, at: float, *, live: bool) -> float | None:
+    if training.bad_since_step is not None:
+        return training.bad_since_at
+    return at if live else None
+
+
+def _saved_by_now(training: Training) -> Training:
+    """A checkpoint that was begun is complete once steps go on, unless this trainer says so itself."""
+    if training.saving_since_at is None and training.saving_step is None:
+        return training
+    if training.says_completed:
+        return replace(training, saving_step=None, saving_since_at=None)
+    return replace(
+        training,
+        checkpoint_step=training.saving_step,
+        checkpoint_at=training.saving_since_at,
+        saving_step=None,
+        saving_since_at=None,
+    )
+
+
+def _timed(training: Training, sample: Sample, step: int, at: float) -> Training:
+    is_warm = training.first_step is not None and step - training.first_step >= WARMUP_STEPS
+    point = Point(
+        at,
+        step,
+        sample.tok_s,
+        str(sample.scope) if sample.scope is not None else None,
+        is_warm and not training.after_checkpoint,
+        sample.queue_min,
+        sample.queue_max,
+    )
+    keep_from = next((i for i, old in enumerate(training.points) if old.at >= at - WINDOW_S), len(training.points))
+    points = (*training.points[keep_from:], point)[-MAX_POINTS:]
+    gaps, gap_from = training.gaps, training.gap_from
+    if gap_from is not None and step > gap_from[1] and training.last_step_at is not None:
+        # Lines that came in one read were flushed together: the time between two reads counts, not the zero within.
+        if at > gap_from[0]:
+            gaps = (*gaps, Gap(at - gap_from[0], step - gap_from[1]))[-MAX_GAPS:]
+            gap_from = (at, step)
+    else:
+        gap_from = (at, step)
+    return replace(training, points=points, gaps=gaps, gap_from=gap_from)
+
+
+def _slowness(training: Training, step: int, at: float, baseline: float) -> Training:
+    rates = [point.tok_s for point in training.points if point.steady and point.tok_s is not None][-SLOW_POINTS:]
+    if len(rates) < SLOW_POINTS:
+        return training
+    now = median(rates)
+    if now < SLOW_BELOW * baseline and training.slow_since_at is None:
+        return replace(training, slow_since_at=at, slow_since_step=step)
+    if now > SLOW_UNTIL * baseline:
+        return replace(training, slow_since_at=None, slow_since_step=None)
+    return training
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value. `values` must not be empty."""
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def usual_gap_s(training: Training) -> float | None:
+    """How long it usually takes from one step line to the next; None before five are known."""
+    return median([gap.took_s for gap in training.gaps]) if len(training.gaps) >= 5 else None
+
+
+def usual_step_s(training: Training) -> float | None:
+    return median([gap.took_s / gap.steps for gap in training.gaps]) if len(training.gaps) >= 5 else None
+
+
+def longest_gap_s(training: Training) -> float:
+    return max((gap.took_s for gap in training.gaps), default=0.0)
+
+
+def rate(training: Training, now: float, baseline: float | None, baseline_name: str) -> Rate:
+    """Tokens/s now and steady (median, median deviation), against the baseline."""
+    steady = [
+        point.tok_s
+        for point in training.points
+        if point.steady and point.tok_s is not None and point.scope == training.scope and point.at >= now - WINDOW_S
+    ]
+    middle = median(steady) if steady else None
+    spread = median([abs(value - middle) for value in steady]) if middle is not None else None
+    compared = middle if middle is not None else training.tok_s
+    return Rate(
+        now=training.tok_s,
+        steady=middle,
+        mad=spread,
+        n=len(steady),
+        scope=training.scope,
+        baseline=baseline,
+        baseline_name=baseline_name,
+        delta_pct=(compared / baseline - 1) * 100 if compared is not None and baseline else None,
+    )
+
+
+def queue(training: Training, now: float) -> Queue | None:
+    """The queue's depth with who waits for whom; None where the log has none."""
+    if training.queue_min is None:
+        return None
+    recent = [p for p in training.points if p.queue_min is not None and p.at >= now - WINDOW_S]
+    lows = [p.queue_min for p in recent if p.queue_min is not None]
+    full = [p for p in recent if p.queue_min is not None and p.queue_max and p.queue_min >= p.queue_max]
+    empty_pct = 100 * sum(low <= 0 for low in lows) / len(lows) if lows else None
+    full_pct = 100 * len(full) / len(lows) if lows else None
+    bound = "balanced"
+    if empty_pct is not None and empty_pct >= EMPTY_PCT:
+        bound = "targets"
+    elif full_pct is not None and full_pct >= FULL_PCT:
+        bound = "drafters"
+    return Queue(
+        min_ready=training.queue_min,
+        max_depth=training.queue_max,
+        lowest=min(lows, default=None),
+        empty_pct=empty_pct,
+        full_pct=full_pct,
+        bound=bound,
+    )
