@@ -21,10 +21,12 @@ test: $(READY)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	@failed=; \
+	for tool in "ruff check ." "ruff format --check ." mypy lint-imports; do \
+	    echo "check: $$tool"; \
+	    $(BIN)/$$tool || failed="$$failed, $$tool"; \
+	done; \
+	[[ -z $$failed ]] || { echo "check: failed: $${failed#, }" >&2; exit 1; }
 
 bench: $(READY)
 	@$(BIN)/python -m tests.bench
