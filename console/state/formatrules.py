@@ -63,7 +63,7 @@ VALUE: Final = (
     r"|[-+]?(?:nan|NaN|NAN|inf|Inf|INF))"
 )
 """A number, `nan` or `inf`, with thousands commas and a K, M or G; never a number with another unit behind it."""
-_END = r"(?![\w:/])"
+_END = r"(?![\w:/]|[.,]\d)"
 
 SPACED: Final = re.compile(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*)(?: ?[=:] {{0,9}}| {{1,9}})(?P<val>{VALUE}){_END}")
 """`loss 1.2`, `loss=1.2`, `loss: 1.2`, whatever stands between the pairs."""

@@ -103,6 +103,8 @@ _DFLASH: Final = Format(
         "resumed at step 18000 | optimizer state loaded",
         "step 500: waiting for targets",
         "[drafter 5] step 900 | local_loss 1.31 | 6.9K tok/s",
+        "step 900 | local_loss 1.31 | 6.9K tok/s",
+        "step 900 | val_loss 1.25 | tok/s 20,000",
         '  File "/root/train_dflash_pipeline.py", line 1840, in train_step',
         "    print(f'step {step}/{total} | loss {loss:.4f} | tok/s {rate:,.0f}')",
         "Namespace(step=0, loss='kl', lr=0.0006, max_steps=60000)",

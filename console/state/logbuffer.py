@@ -103,7 +103,7 @@ class LogBuffer:
             )
             added += 1
         if added:
-            self._settle()
+            self._version += 1
         return added
 
     def set_live(self, line: RawLine | None) -> None:
@@ -135,7 +135,7 @@ class LogBuffer:
 
     def _add_text(self, kind: EntryKind, text: str, at: float) -> None:
         self._add(Entry(number=self.end, kind=kind, text=text, at=at))
-        self._settle()
+        self._version += 1
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
@@ -152,9 +152,6 @@ class LogBuffer:
         if self._head >= self._max_lines // 4 + 1:
             del self._entries[: self._head]
             self._head = 0
-
-    def _settle(self) -> None:
-        self._version += 1
 
     # Reading
 

@@ -79,9 +79,9 @@ class Understood(msgspec.Struct, frozen=True, gc=False):
 
     lines: int
     matched: int
-    """Lines that gave a sample, of whatever kind."""
+    """Lines of these that gave a sample, of whatever kind."""
     steps: int
-    """Lines that gave a step sample."""
+    """Step samples, those of a bar's states included."""
     format: str | None
     """The chosen format; None while nothing fitted."""
 
@@ -131,7 +131,7 @@ class Parser:
             self._lines += not line.frame
         samples = self._read(line, live=live)
         if samples:
-            self._matched += 1
+            self._matched += not line.frame and not line.partial
             self._steps += samples[0].kind is Kind.STEP
         return samples
 

@@ -119,6 +119,21 @@ def test_understood_counts_lines_not_states_of_a_bar() -> None:
     assert (understood.lines, understood.matched, understood.steps, understood.format) == (3, 1, 1, "dflash")
 
 
+def test_states_of_a_bar_count_as_steps_but_not_as_lines() -> None:
+    parser = Parser()
+    for line in LineSplitter().feed(f"\r{bar(1, 900)}\r{bar(2, 900)}\r{bar(3, 900)}\n".encode(), 0, 1.0):
+        parser.feed(line)
+
+    understood = parser.understood
+    assert (understood.lines, understood.matched, understood.steps) == (1, 1, 3)
+
+
+def test_number_with_an_unknown_unit_is_no_extra_field() -> None:
+    (sample,) = feed(Parser(), TITAN.format(3) + "  memory: 44.10GiB(55.75%)  list: 1,2345  temp: 61.5  mfu: 41.5%")
+
+    assert sample.extra == {"temp": 61.5, "mfu": 41.5}
+
+
 def test_unknown_log_has_no_format() -> None:
     parser = Parser()
     feed(parser, "loading", "warming up", "done")
