@@ -49,6 +49,7 @@ def merge(directory: str, contents: List[Optional[Dict[str, Any]]]) -> Optional[
         "argv": spec.get("command", []),
         "cwd": spec.get("cwd", ""),
         "env": spec.get("env", {}),
+        "state": "",
     }
     if request.get("log_path"):
         record["log"] = {"path": request["log_path"]}

@@ -135,7 +135,8 @@ class Watcher:
         self._watch_processes(found)
         if current is not None:
             current = dict(current, stopping=current.get("stopping") or _stopping(found, current))
-        older = [records.wire(each) for each in found if current is None or each["id"] != current["id"]]
+        current_id = current["id"] if current is not None else None
+        older = [records.wire(each) for each in found if each["id"] != current_id and each["state"] != ""]
         hand = self._living_hand()
         state: Dict[str, Any] = {"run": records.wire(current), "hand": hand, "lock": holder}
         news = dict(state, hand=[_ageless(run) for run in hand])

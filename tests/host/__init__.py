@@ -1,0 +1,1 @@
+"""Tests of what runs on the training host: real processes, real files, no SSH."""

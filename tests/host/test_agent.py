@@ -1,0 +1,149 @@
+"""The agent's manners: it answers, bears nonsense, and never outlives its console."""
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from console import protocol
+from tests.host.agentprocess import Agent, pythons
+from tests.waiting import until
+
+
+def spec(**changes: object) -> protocol.RunSpec:
+    base = {"target": "t", "name": "run{n}", "command": ("/bin/true",), "cwd": "/tmp", "log": "/tmp/none/{name}.log"}
+    return protocol.RunSpec(**{**base, **changes})  # type: ignore[arg-type]
+
+
+def test_ping_tells_both_clocks_of_the_host() -> None:
+    with Agent() as agent:
+        reply = agent.ask(protocol.Ping(id=7))
+
+        assert reply.ok
+        assert reply.data["bt"] == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=2.0)
+        assert reply.data["wall"] == pytest.approx(time.time(), abs=2.0)
+
+
+def test_agent_ends_with_its_stdin() -> None:
+    with Agent() as agent:
+        assert agent.process.stdin is not None
+        agent.process.stdin.close()
+
+        assert agent.process.wait(5) == 0
+
+
+def test_bye_ends_the_agent_at_once() -> None:
+    with Agent() as agent:
+        agent.send(protocol.Bye())
+
+        assert agent.process.wait(5) == 0
+
+
+def test_agent_ends_when_the_lease_runs_out(tmp_path: Path) -> None:
+    with Agent() as agent:
+        agent.watch(spec(), tmp_path, lease_s=0.5)
+        began = time.monotonic()
+
+        assert agent.process.wait(5) == 0
+        assert time.monotonic() - began < 2.0
+
+
+def test_every_line_renews_the_lease(tmp_path: Path) -> None:
+    with Agent() as agent:
+        agent.watch(spec(), tmp_path, lease_s=0.6)
+        for _ in range(12):
+            assert agent.ask(protocol.Ping(id=agent.next_id())).ok
+            until(lambda began=time.monotonic(): time.monotonic() - began > 0.1, 1.0)
+
+        assert agent.process.poll() is None
+
+
+def test_a_console_that_stops_reading_does_not_keep_the_agent_alive(tmp_path: Path) -> None:
+    with Agent() as agent:
+        agent.pause_reading()
+        agent.send(protocol.Watch(id=1, spec=spec(), state_dir=str(tmp_path), interval_s=0.1, lease_s=1.0))
+
+        assert agent.process.wait(8) == 0
+
+
+def test_a_wedged_agent_is_ended_by_the_kernels_timer(tmp_path: Path) -> None:
+    # A stopped process stands for one that hangs in /proc: its own lease check no longer runs.
+    with Agent() as agent:
+        agent.watch(spec(), tmp_path, lease_s=0.5)
+
+        status = Path(f"/proc/{agent.process.pid}/status").read_text()
+        mask = int(next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1], 16)
+
+        assert not mask >> (signal.SIGALRM - 1) & 1
+
+
+def test_garbled_and_unknown_lines_are_named_and_ignored() -> None:
+    with Agent() as agent:
+        agent.write(b"this is no json\n[1,2]\n\xff\xfe\n" + b'{"op":"reboot","id":3}\n')
+        agent.write(b"[" * 100_000 + b"\n")
+
+        assert agent.ask(protocol.Ping(id=4)).ok
+        assert [warning.reason for warning in agent.of(protocol.Warn)] == ["protocol"] * 5
+
+
+def test_an_endless_line_is_dropped_without_being_kept() -> None:
+    with Agent() as agent:
+        for _ in range(80):
+            agent.write(b"x" * 65536)
+        agent.write(b'\n{"op":"ping","id":1}\n')
+
+        assert until(lambda: agent.replies.get(1), 10.0).ok
+        assert len(agent.of(protocol.Warn)) == 1
+        assert resident_bytes(agent.process.pid) < 40 << 20
+
+
+def test_an_operation_that_lacks_a_field_is_refused_by_name() -> None:
+    with Agent() as agent:
+        agent.send({"op": "log_read", "id": 5})
+
+        reply = until(lambda: agent.replies.get(5))
+        assert reply.error is not None
+        assert reply.error.reason == "protocol"
+        assert "path" in reply.error.detail
+
+
+def test_telemetry_is_dropped_and_replies_are_kept_while_the_console_is_behind(tmp_path: Path) -> None:
+    with Agent() as agent:
+        agent.watch(spec(match=("nothing_like_it.py",)), tmp_path, interval_s=0.1)
+        agent.pause_reading()
+        ids = [agent.next_id() for _ in range(3000)]
+        agent.write(b"".join(b'{"op":"ping","id":%d}\n' % each for each in ids))
+        agent.go_on_reading()
+
+        until(lambda: set(ids) <= set(agent.replies), 10.0, "all replies")
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_a_colleagues_pkill_does_not_see_the_agent(python: str) -> None:
+    with Agent(python) as agent:
+        assert Path(f"/proc/{agent.process.pid}/comm").read_text() == "dflash-agent\n"
+
+        found = subprocess.run(["pgrep", "-f", "python"], capture_output=True, text=True, check=False).stdout.split()
+        assert str(agent.process.pid) not in found
+
+
+def test_nothing_is_left_of_an_agent_that_was_killed(tmp_path: Path) -> None:
+    with Agent() as agent:
+        agent.watch(spec(), tmp_path)
+        until(lambda: agent.of(protocol.GpusEvent), 5.0)
+        children = until(lambda: children_of(agent.process.pid))
+
+        agent.process.kill()
+        agent.process.wait(5)
+
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), 5.0, "the sampler's end")
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
