@@ -71,10 +71,10 @@ _DFLASH: Final = Format(
     samples=(
         (
             (
-                "[14:31:25] step 18420/60000 | loss 1.1920 | acc 0.551 | lr 5.12e-04 | tok/s 21,480 | hs_queue "
+                "[09:12:44] step 15730/48000 | loss 1.2505 | acc 0.532 | lr 4.75e-04 | tok/s 19,960 | hs_queue "
                 "min_ready=6 max_depth=16"
             ),
-            {"kind": "step", "step": 18420, "total_steps": 60000, "loss": 1.192, "tok_s": 21480.0, "scope": "global"},
+            {"kind": "step", "step": 15730, "total_steps": 48000, "loss": 1.2505, "tok_s": 19960.0, "scope": "global"},
         ),
         (
             (
@@ -90,7 +90,7 @@ _DFLASH: Final = Format(
         ("step 12 | loss nan | tok/s 18,004", {"kind": "step", "step": 12, "loss": None, "loss_state": "nan"}),
         ("step=41 loss=2.25 tok/s=1.2M", {"kind": "step", "step": 41, "loss": 2.25, "tok_s": 1.2e6}),
         (
-            "[drafter 6] step 18393 local_loss 1.1962 7.2K tok/s",
+            "[drafter 7] step 15702 local_loss 1.2611 6.7K tok/s",
             {"kind": "other", "step": None, "loss": None, "tok_s": None, "scope": "rank"},
         ),
         (
@@ -105,7 +105,7 @@ _DFLASH: Final = Format(
         "[drafter 5] step 900 | local_loss 1.31 | 6.9K tok/s",
         "step 900 | local_loss 1.31 | 6.9K tok/s",
         "step 900 | val_loss 1.25 | tok/s 20,000",
-        '  File "/root/train_dflash_pipeline.py", line 1840, in train_step',
+        '  File "/root/train_dflash_pipeline.py", line 911, in step',
         "    print(f'step {step}/{total} | loss {loss:.4f} | tok/s {rate:,.0f}')",
         "Namespace(step=0, loss='kl', lr=0.0006, max_steps=60000)",
     ),
@@ -180,7 +180,7 @@ _MEGATRON: Final = Format(
         ("  seq_length ...................................... 4096", {"kind": "header"}),
     ),
     refuses=(
-        "max time across ranks (ms):",
+        "min time across ranks (ms):",
         "  successfully loaded checkpoint from /ckpt/a [ t 1/2, p 1/1 ] at iteration 640",
         " > building indices for iteration 3/12 | done",
         "setting training iterations to 9000",

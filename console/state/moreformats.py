@@ -444,6 +444,6 @@ MORE: Final[tuple[Format, ...]] = (
                 {"kind": "step", "step": 63, "total_steps": 8999, "loss": 4.125, "lr": 0.0003, "step_s": 0.8},
             ),
         ),
-        refuses=("Validation: iteration 3/32", "Sanity checking Validation: iteration 1/2"),
+        refuses=("Validation: iteration 3/32", "Sanity checking Validation: iteration 2/2"),
     ),
 )

@@ -30,7 +30,7 @@ NOT_STEPS = [
     "Namespace(lr=0.0006, max_steps=60000, log_interval=10, seq_len=4096)",
     "total_loss is computed every 10 steps",
     "Epoch 3",
-    "nohup: ignoring input",
+    "nohup: appending output to 'nohup.out'",
 ]
 
 

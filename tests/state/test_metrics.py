@@ -323,9 +323,9 @@ def test_restart_of_the_counter_gives_no_rate() -> None:
         ("  successfully saved checkpoint from iteration    3000 to /ckpt/a", CheckpointState.COMPLETED, 3000),
         ("[INFO] Saving model checkpoint to ./out/checkpoint-300", CheckpointState.STARTED, 300),
         ("Saving checkpoint to '/out/x/step-00000300'", CheckpointState.STARTED, 300),
-        ("Writing checkpoint at step 5000", CheckpointState.STARTED, 5000),
+        ("Writing checkpoint at step 700", CheckpointState.STARTED, 700),
         ("Saved checkpoint /ckpt/checkpoint2.pt (epoch 2 @ 900 updates, score 3.9)", CheckpointState.COMPLETED, 900),
-        ("saving checkpoint to out-owt", CheckpointState.STARTED, None),
+        ("saving checkpoint to out-small", CheckpointState.STARTED, None),
         ("Saving checkpoint to /out/spec/checkpoints/0", CheckpointState.STARTED, None),
     ],
 )
