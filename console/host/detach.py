@@ -16,6 +16,7 @@ TITLE = "dflash-keeper"
 _PR_SET_CHILD_SUBREAPER = 36
 # Below every process that a kernel short of memory looks at first, above what must never be killed (-1000).
 _OOM_SCORE_ADJ = "-900"
+_OOM_PATH = "/proc/self/oom_score_adj"
 _IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE, signal.SIGTSTP)
 
 
@@ -71,9 +72,9 @@ def _redirect(run_dir: str) -> None:
 def _lower_oom_score() -> str:
     before = "0"
     try:
-        with open("/proc/self/oom_score_adj", "r+") as file:
+        with open(_OOM_PATH) as file:
             before = file.read().strip()
-            file.seek(0)
+        with open(_OOM_PATH, "w") as file:
             file.write(_OOM_SCORE_ADJ)
     except OSError:
         pass  # not root, or an unprivileged container: the keeper is judged like everybody else

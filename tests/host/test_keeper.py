@@ -1,0 +1,496 @@
+"""What a keeper does with its request, from acceptance to the exit record."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from console.host import files, lock, procfs, request
+from tests.host.agentprocess import pythons
+from tests.host.keeperlab import TRAINER, Lab, alive, ended, exit_record, ident, mode_of, reached, status
+from tests.waiting import until
+
+IGNORES_TERM = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready'); time.sleep(600)"
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_each_python_launches_watches_and_records_a_run(tmp_path: Path, python: str) -> None:
+    lab = Lab(tmp_path, python)
+    lab.trainer("print('step 1'); time.sleep(0.4); sys.exit(7)")
+    try:
+        directory, keeper = lab.launch("r1")
+
+        record = ended(directory)
+
+        assert (record["code"], record["signal"], record["all_gone"]) == (7, None, True)
+        assert 0.4 <= record["lived_s"] < 5
+        assert keeper.wait(5) == 0
+        found = status(directory)
+        assert found["state"] == "ended"
+        assert [(name, stage["state"]) for name, stage in found["stages"].items()] == [
+            ("killing", "skipped"),
+            ("cache", "skipped"),
+            ("spawned", "done"),
+        ]
+        assert found["stages"]["killing"]["why"] == "nothing ran"
+        assert found["stages"]["spawned"]["evidence"] == f"pid {found['main']['pid']}"
+        assert lab.log("r1") == "step 1\n"
+    finally:
+        lab.close()
+
+
+def test_death_by_signal_is_recorded_as_one(lab: Lab) -> None:
+    lab.trainer()
+    directory, _ = lab.launch("r1")
+    main = reached(directory, "running")["main"]
+
+    os.kill(main["pid"], signal.SIGKILL)
+
+    record = ended(directory)
+    assert (record["code"], record["signal"], record["by"]) == (None, 9, None)
+    assert record["oom"] in ("no", "unknown")
+    assert status(directory)["state"] == "ended"
+
+
+def test_exit_before_start_s_fails_the_spawned_stage_with_its_facts(lab: Lab) -> None:
+    lab.script("run.sh", "#!/bin/sh\necho broken\nexit 0\n")
+
+    directory, _ = lab.launch("r1", spec={"start_s": 2.0})
+
+    record = ended(directory)
+    stage = status(directory)["stages"]["spawned"]
+    assert (stage["state"], stage["reason"], record["code"]) == ("failed", None, 0)
+    assert stage["why"].endswith("exit status 0")
+    assert status(directory)["state"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mode", "reason", "touched"),
+    [
+        ("absent.sh", None, 0o755, "command_not_found", False),
+        ("plain.sh", "#!/bin/sh\n", 0o644, "exec_not_permitted", False),
+        ("nosuch.sh", "#!/bin/nosuch\n", 0o755, "bad_interpreter", True),
+        ("crlf.sh", "#!/bin/sh\r\necho\r\n", 0o755, "bad_interpreter", True),
+        ("bare.sh", "echo no shebang\n", 0o755, "exec_format", True),
+    ],
+)
+def test_exec_failures_are_named(lab: Lab, name: str, text: str | None, mode: int, reason: str, touched: bool) -> None:
+    if text is not None:
+        lab.script(name, text, mode)
+
+    directory, keeper = lab.launch("r1", spec={"command": [str(lab.work / name)]})
+
+    found = reached(directory, "failed", "refused")
+    assert keeper.wait(5) == 0
+    assert found["reason"] == reason
+    # What can be seen to fail beforehand fails before anything is touched.
+    assert (found["state"] == "failed") == touched
+    if touched:
+        assert found["stages"]["spawned"]["reason"] == reason
+        assert exit_record(directory)["exec_errno"] and exit_record(directory)["all_gone"]
+
+
+def test_arguments_environment_and_paths_arrive_unchanged(lab: Lab) -> None:
+    odd = "a b 'c' \"d\" $HOME `x` \\ \n\té ü 漢"
+    show = "import json; print(json.dumps([sys.argv[1:], dict(os.environ), os.getcwd(), sys.stdin.read()]))"
+    lab.trainer(show)
+    folder = lab.work / "w x 'y' é"
+    folder.mkdir()
+    spec = {
+        "command": [str(lab.work / "run.sh"), odd, "", "-c"],
+        "cwd": str(folder),
+        "env": {"ODD": odd, "API_TOKEN": "geheim", "PYTHONIOENCODING": "utf-8"},
+        "unset": ["LOGNAME"],
+    }
+
+    directory, _ = lab.launch("r1", spec=spec, log_path=str(lab.work / "r 1 é.log"))
+    ended(directory)
+
+    arguments, env, cwd, stdin = json.loads((lab.work / "r 1 é.log").read_text("utf-8"))
+    assert arguments == [odd, "", "-c"]
+    assert (cwd, stdin) == (str(folder), "")
+    assert env["ODD"] == odd and env["API_TOKEN"] == "geheim"
+    assert (env["DFLASH_RUN_ID"], env["PYTHONUNBUFFERED"]) == ("r1", "1")
+    assert "LOGNAME" not in env and env["HOME"] == os.path.expanduser("~root" if os.geteuid() == 0 else "~")
+    for path in directory.iterdir():
+        assert path.name == "control" or b"geheim" not in path.read_bytes()
+
+
+def test_run_finds_default_signals_umask_and_all_descriptors(lab: Lab) -> None:
+    # By a shell: Python itself ignores SIGPIPE and SIGXFSZ, whatever it was started with.
+    lab.script(
+        "run.sh",
+        """
+        #!/bin/sh
+        grep -E "Sig(Blk|Ign):" /proc/self/status
+        echo "umask: $(umask)"
+        echo "files: $(ulimit -Sn) $(ulimit -Hn)"
+        echo "score: $(cat /proc/self/oom_score_adj)"
+        echo "session: $(cut -d " " -f 6 /proc/$$/stat) $$"
+        """,
+    )
+    own_score = Path("/proc/self/oom_score_adj").read_text().strip()
+
+    directory, _ = lab.launch("r1")
+    ended(directory)
+
+    said = dict(line.split(":", 1) for line in lab.log("r1").splitlines())
+    assert int(said["SigBlk"], 16) == int(said["SigIgn"], 16) == 0
+    assert said["umask"].strip() == "0022"
+    assert len(set(said["files"].split())) == 1
+    assert said["score"].strip() == own_score
+    assert len(set(said["session"].split())) == 1
+
+
+def test_keeper_leaves_session_terminal_and_descriptors_behind(lab: Lab) -> None:
+    lab.trainer()
+    directory = lab.request("r1")
+    with open(lab.folder / "inherited", "wb") as inherited:
+        keeper = lab.keep(directory, pass_fds=[inherited.fileno()])
+    reached(directory, "running")
+
+    stat = procfs.read_stat(keeper.pid)
+    targets = procfs.fd_targets(keeper.pid)
+
+    assert stat is not None
+    assert stat.sid == keeper.pid
+    assert procfs.cwd(keeper.pid) == "/"
+    assert targets[0] == targets[1] == "/dev/null"
+    assert targets[2] == str(directory / "keeper.log")
+    assert str(lab.folder / "inherited") not in targets.values()
+    if os.geteuid() == 0:
+        assert int(Path(f"/proc/{keeper.pid}/oom_score_adj").read_text()) < 0
+
+
+def test_keeper_is_not_listed_by_those_who_look_for_python(lab: Lab) -> None:
+    lab.trainer()
+    directory, keeper = lab.launch("r1")
+    reached(directory, "running")
+
+    found = subprocess.run(["pgrep", "-f", "python"], capture_output=True, text=True, check=False)
+
+    assert str(keeper.pid) not in found.stdout.split()
+    assert procfs.argv(keeper.pid)[0] == "dflash-keeper r1"
+    stat = procfs.read_stat(keeper.pid)
+    assert stat is not None
+    assert stat.comm == "dflash-keeper"
+
+
+def test_files_of_a_run_are_private(lab: Lab) -> None:
+    lab.trainer("pass")
+    directory, keeper = lab.launch("r1")
+    ended(directory)
+    keeper.wait(5)
+
+    assert {path.name: mode_of(path) for path in directory.iterdir()} == {
+        path.name: 0o600 for path in directory.iterdir()
+    }
+    assert mode_of(directory) == 0o700
+
+
+def test_trainer_in_the_background_is_followed_and_its_status_is_the_runs(lab: Lab) -> None:
+    lab.trainer("time.sleep(1.0); sys.exit(5)")
+    lab.script("back.sh", f"#!/bin/sh\n{sys.executable} {lab.work}/{TRAINER} &\nexit 0\n")
+
+    directory, _ = lab.launch("r1", spec={"command": [str(lab.work / "back.sh")]})
+
+    found = reached(directory, "running")
+    assert exit_record(directory) == {}
+    until(lambda: alive(status(directory)["main"]), what="main process is the trainer")
+    record = ended(directory)
+    assert (record["code"], record["main"]["code"], record["trainer"]["code"]) == (5, 0, 5)
+    assert found["stages"]["spawned"]["state"] == "done"
+
+
+def test_stragglers_are_named_and_the_verdict_is_the_trainers(lab: Lab) -> None:
+    lab.trainer("subprocess.Popen(['sleep', '600']); time.sleep(0.5); sys.exit(3)")
+    directory, keeper = lab.launch("r1")
+
+    until(lambda: exit_record(directory).get("code") == 3, 10)
+
+    record = exit_record(directory)
+    assert not record["all_gone"]
+    assert record["stragglers"][0].startswith("sleep, pid ")
+    assert keeper.poll() is None
+    assert request.send_stop(str(directory), "ops", "jump", "stop-1")
+    final = ended(directory)
+    # Who ends what is left did not end the run.
+    assert (final["code"], final["by"], final["stragglers"]) == (3, None, [])
+
+
+# -- stopping ---------------------------------------------------------------------------------------------------------
+
+
+def test_stop_through_the_fifo_is_attributed_and_idempotent(lab: Lab) -> None:
+    lab.trainer(IGNORES_TERM)
+    directory, keeper = lab.launch("r1")
+    reached(directory, "running")
+    until(lambda: "ready" in lab.log("r1"))
+
+    for number in range(5):
+        assert request.send_stop(str(directory), f"ops{number}", "jump", f"stop-{number}", grace_s=0.6)
+
+    until(lambda: "TERM, 1 s of 1 s left" in status(directory).get("stopping_text", ""))
+    assert status(directory)["stopping"] == "ops0"
+    record = ended(directory)
+    assert (record["signal"], record["by"], record["by_request"]) == (9, "ops0", "stop-0")
+    assert status(directory)["state"] == "stopped"
+    assert keeper.wait(5) == 0
+    assert not request.send_stop(str(directory), "ops", "jump", "stop-late")
+
+
+def test_workers_that_hop_away_are_all_gone_after_a_stop(lab: Lab) -> None:
+    lab.trainer(
+        """
+        hop = "import os, time\\nfor _ in range(3):\\n    if os.fork(): os._exit(0)\\n    os.setsid()\\ntime.sleep(600)"
+        for _ in range(12):
+            subprocess.Popen([sys.executable, "-c", hop], start_new_session=True).wait()
+        print("ready"); time.sleep(600)
+        """
+    )
+    directory, keeper = lab.launch("r1")
+    reached(directory, "running")
+    until(lambda: "ready" in lab.log("r1"), 10)
+    assert len(lab.marked()) >= 14
+
+    assert request.send_stop(str(directory), "ops", "jump", "stop-1", grace_s=2.0)
+
+    assert ended(directory)["all_gone"]
+    keeper.wait(5)
+    assert lab.marked() == []
+
+
+def test_stop_request_ends_a_run_started_by_hand(lab: Lab) -> None:
+    lab.trainer()
+    old = lab.start(lab.work / "run.sh")
+
+    directory, keeper = lab.launch("s1", action="stop", replaces=[ident(old.pid)])
+
+    found = reached(directory, "stopped")
+    assert keeper.wait(5) == 0
+    assert old.wait(5) == -signal.SIGTERM
+    assert found["stages"]["killing"]["detail"].startswith("1 pid gone, no others found")
+
+
+def test_stop_of_what_has_ended_meanwhile_says_that_nothing_runs(lab: Lab) -> None:
+    lab.trainer()
+
+    directory, _ = lab.launch("s1", action="stop", replaces=[{"pid": os.getpid(), "start": 1}])
+
+    assert reached(directory, "refused", "stopped")["reason"] == "nothing_runs"
+
+
+# -- replacing --------------------------------------------------------------------------------------------------------
+
+
+def test_restart_replaces_a_run_started_by_hand_and_spares_bystanders(lab: Lab) -> None:
+    run_sh = lab.trainer()
+    (lab.work / "old.log").touch()
+    with open(lab.work / "old.log", "ab") as log:
+        old = lab.start(run_sh, stdout=log, stderr=log)
+        worker = lab.start("sleep", "600", stdout=log, stderr=log)
+    others = [
+        lab.start("tail", "-f", lab.work / "old.log"),
+        lab.start("bash", "-c", f"sleep 600; python {TRAINER}"),
+        lab.start(sys.executable, "-c", "import time; time.sleep(600)", TRAINER),
+        lab.start(sys.executable, lab.script("editor.py", "import time\ntime.sleep(600)"), TRAINER),
+    ]
+    until(lambda: procfs.argv(old.pid)[-1:] == [str(lab.work / TRAINER)])
+    bystander_idents = [ident(each.pid) for each in others]
+
+    directory, _ = lab.launch("r2", replaces=[ident(old.pid)])
+
+    found = reached(directory, "running")
+    assert old.wait(5) == -signal.SIGTERM
+    assert worker.wait(5) == -signal.SIGTERM, "a holder of the run's log belongs to it"
+    assert all(alive(entry) for entry in bystander_idents)
+    assert found["stages"]["killing"]["state"] == "done"
+    assert found["stages"]["killing"]["evidence"] == "2 pids"
+    assert found["main"]["pid"] != old.pid
+
+
+def test_old_run_that_ignores_term_is_killed_after_its_grace(lab: Lab) -> None:
+    lab.trainer(IGNORES_TERM)
+    with open(lab.work / "old.log", "wb") as log:
+        old = lab.start(lab.work / "run.sh", stdout=log)
+    until(lambda: "ready" in lab.log("old"))
+    lab.trainer()
+
+    directory, _ = lab.launch("r2", replaces=[ident(old.pid)], spec={"grace_s": 1.0})
+
+    texts: set[str] = set()
+
+    def is_running() -> bool:
+        texts.add(status(directory).get("stages", {}).get("killing", {}).get("evidence", ""))
+        return status(directory).get("state") == "running"
+
+    until(is_running, 15)
+    assert old.wait(5) == -signal.SIGKILL
+    assert "TERM, 1 s of 1 s left" in texts
+
+
+def test_restart_of_an_own_run_lets_its_keeper_prove_the_end(lab: Lab) -> None:
+    lab.trainer()
+    first, keeper = lab.launch("r1")
+    old = reached(first, "running")["main"]
+
+    second, _ = lab.launch("r2", replaces=[old], replaced_id="r1")
+
+    found = reached(second, "running")
+    assert keeper.wait(5) == 0
+    record = ended(first)
+    assert (record["by"], record["by_request"], record["all_gone"]) == ("ops", "r2", True)
+    assert status(first)["state"] == "stopped"
+    assert found["replaced_name"] == "r1"
+    assert found["stages"]["killing"]["detail"] == "1 pid gone"
+
+
+def test_run_whose_keeper_was_lost_is_still_replaced_with_those_who_hopped_away(lab: Lab) -> None:
+    lab.trainer(
+        """
+        subprocess.Popen(["setsid", "sleep", "601"])
+        print("ready"); time.sleep(600)
+        """
+    )
+    first, keeper = lab.launch("r1")
+    old = reached(first, "running")["main"]
+    until(lambda: "ready" in lab.log("r1"))
+    keeper.kill()
+    keeper.wait(5)
+    assert alive(old)
+    lab.trainer()
+
+    second, _ = lab.launch("r2", replaces=[old], replaced_id="r1")
+
+    reached(second, "running")
+    assert not alive(old)
+    assert [pid for pid in lab.marked() if procfs.argv(pid)[-1:] == ["601"]] == []
+
+
+# -- refusing ---------------------------------------------------------------------------------------------------------
+
+
+def test_expired_request_is_refused(lab: Lab) -> None:
+    lab.trainer()
+    old = lab.start(lab.work / "run.sh")
+
+    directory, _ = lab.launch("r1", expires_bt=procfs.boottime() - 1, replaces=[ident(old.pid)])
+
+    assert reached(directory, "refused", "running")["reason"] == "request_expired"
+    assert old.poll() is None
+
+
+def test_request_of_another_boot_is_refused(lab: Lab) -> None:
+    lab.trainer()
+
+    directory, _ = lab.launch("r1", boot="another/1")
+
+    assert reached(directory, "refused", "running")["reason"] == "request_expired"
+
+
+def test_run_that_was_started_since_the_plan_refuses_it(lab: Lab) -> None:
+    lab.trainer()
+    planned = lab.start(lab.work / "run.sh")
+    newcomer = lab.start(lab.work / "run.sh")
+    until(lambda: len(procfs.argv(newcomer.pid)) > 2 and len(procfs.argv(planned.pid)) > 2)
+
+    directory, _ = lab.launch("r1", replaces=[ident(planned.pid)])
+
+    found = reached(directory, "refused", "running")
+    assert found["reason"] == "plan_changed"
+    assert str(newcomer.pid) in found["detail"]
+    assert planned.poll() is None
+
+
+def test_own_run_that_was_started_since_the_plan_refuses_it(lab: Lab) -> None:
+    lab.trainer()
+    first, _ = lab.launch("r1", spec={"match": []})
+    reached(first, "running")
+
+    second, _ = lab.launch("r2", spec={"match": []})
+
+    assert reached(second, "refused", "running")["reason"] == "plan_changed"
+
+
+def test_log_that_exists_is_never_overwritten(lab: Lab) -> None:
+    lab.trainer()
+    (lab.work / "r1.log").write_text("precious")
+
+    directory, _ = lab.launch("r1")
+
+    assert reached(directory, "refused", "running")["reason"] == "plan_changed"
+    assert lab.log("r1") == "precious"
+
+
+def test_of_two_keepers_at_once_one_gets_the_lock(lab: Lab) -> None:
+    lab.trainer(IGNORES_TERM)
+    with open(lab.work / "old.log", "wb") as log:
+        old = lab.start(lab.work / "run.sh", stdout=log)
+    until(lambda: "ready" in lab.log("old"))
+    directories = [lab.request(run, replaces=[ident(old.pid)], spec={"grace_s": 1.0}) for run in ("r1", "r2")]
+
+    for directory in directories:
+        lab.keep(directory)
+
+    found = [reached(directory, "refused", "running") for directory in directories]
+    loser = next(each for each in found if each["state"] == "refused")
+    assert sorted(each["state"] for each in found) == ["refused", "running"]
+    assert loser["reason"] == "restart_under_way"
+    assert "ops from jump" in loser["detail"]
+    assert lock.read_holder(files.lock_path(str(lab.state), "t")) is None
+
+
+def test_second_keeper_for_one_request_does_nothing(lab: Lab) -> None:
+    lab.trainer()
+    directory, _ = lab.launch("r1")
+    before = reached(directory, "running")
+
+    second = lab.keep(directory)
+
+    assert second.wait(10) == 0
+    assert status(directory)["keeper"] == before["keeper"]
+    assert alive(before["main"])
+
+
+# -- interrupted ------------------------------------------------------------------------------------------------------
+
+
+def test_keeper_lost_while_killing_leaves_word_of_where_it_was(lab: Lab) -> None:
+    lab.trainer(IGNORES_TERM)
+    with open(lab.work / "old.log", "wb") as log:
+        old = lab.start(lab.work / "run.sh", stdout=log)
+    until(lambda: "ready" in lab.log("old"))
+    directory, keeper = lab.launch("r1", replaces=[ident(old.pid)], spec={"grace_s": 60.0})
+    until(lambda: status(directory).get("stages", {}).get("killing", {}).get("evidence", "").startswith("TERM"))
+    holder = lock.read_holder(files.lock_path(str(lab.state), "t"))
+
+    keeper.kill()
+    keeper.wait(5)
+
+    found = status(directory)
+    assert (found["state"], found["stages"]["killing"]["state"]) == ("killing", "active")
+    assert not alive(found["keeper"])
+    assert holder is not None
+    assert holder["stage"] == "killing"
+    assert lock.read_holder(files.lock_path(str(lab.state), "t")) is None
+    assert "main" not in found
+
+
+def test_stop_before_the_spawn_cancels_the_restart(lab: Lab) -> None:
+    lab.trainer(IGNORES_TERM)
+    with open(lab.work / "old.log", "wb") as log:
+        old = lab.start(lab.work / "run.sh", stdout=log)
+    until(lambda: "ready" in lab.log("old"))
+    directory, keeper = lab.launch("r1", replaces=[ident(old.pid)], spec={"grace_s": 0.5})
+    until(lambda: status(directory).get("state") == "killing")
+
+    assert request.send_stop(str(directory), "ops", "jump", "stop-1")
+
+    assert reached(directory, "stopped", "running")["state"] == "stopped"
+    assert keeper.wait(5) == 0
+    assert old.wait(5) == -signal.SIGKILL
+    assert not (lab.work / "r1.log").exists()
