@@ -204,13 +204,24 @@ class Smi:
         try:
             out, _ = child.communicate(timeout=SMI_TIMEOUT_S)
         except subprocess.TimeoutExpired as late:
-            child.kill()  # not waited for: in state D it would take us along
+            _let_go(child)
             raise SourceFailed(f"nvidia-smi gave no answer in {SMI_TIMEOUT_S:g} s") from late
         lines = out.decode("utf-8", "replace").splitlines()
         if child.returncode != 0:
             first = next((line.strip() for line in lines if line.strip()), "")
             raise SourceFailed(f"nvidia-smi ended with {child.returncode}: {first[:200]}")
         return [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
+
+
+def _let_go(child: "subprocess.Popen[bytes]") -> None:
+    """Kill it and wait a moment; one in state D is left behind, since it would take us along."""
+    child.kill()
+    if child.stdout is not None:
+        child.stdout.close()
+    try:
+        child.wait(0.5)
+    except subprocess.TimeoutExpired:
+        pass
 
 
 def _smi_gpu(row: List[str], held: Any) -> Dict[str, Any]:

@@ -1,0 +1,287 @@
+"""GPU samples from every source, a driver that hangs, and whose memory it is."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.host import gpu, gpusource
+from tests.nvml import build
+from tests.waiting import until
+
+GIB = 1 << 30
+
+
+def state_line(index: int, used_gib: float = 0.5, procs: str = "", **more: object) -> str:
+    fields = {"util": 97, "power_mw": 612000, "limit_mw": 700000, "temp": 61, **more}
+    words = " ".join(f"{key}={value}" for key, value in fields.items())
+    used, total = int(used_gib * GIB), 140 * GIB
+    return f'gpu {index} uuid=GPU-sim-{index} name="NVIDIA H200" total={total} used={used} {words} procs={procs}'
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Callable[..., Path]:
+    def write(*lines: str) -> Path:
+        path = tmp_path / "state"
+        (tmp_path / "new").write_text("\n".join(["driver 550.90.07", *lines]) + "\n")
+        (tmp_path / "new").rename(path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def sampler_of() -> Iterator[Callable[[str | None], gpu.Sampler]]:
+    started: list[gpu.Sampler] = []
+
+    def start(simulated: str | None) -> gpu.Sampler:
+        sampler = gpu.Sampler(simulated)
+        sampler.set_interval(0.1)
+        sampler.start()
+        started.append(sampler)
+        return sampler
+
+    yield start
+    for sampler in started:
+        sampler.stop()
+        until(lambda sampler=sampler: not sampler.stuck(), 5.0, "the sampler's end")
+
+
+def test_simulated_state_is_sampled_and_the_dead_do_not_count(state: Any, sampler_of: Any) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    path = state(
+        state_line(0, 71, f"{os.getpid()}:{70 * GIB}"),
+        state_line(1, 71, f"{dead.pid}:{70 * GIB}"),
+        state_line(2, 71, f"{os.getpid()}:{70 * GIB}:1"),
+        state_line(3, 3, temp="?"),
+    )
+
+    sample = until(sampler_of(str(path)).poll)
+
+    assert (sample["source"], sample["driver"]) == ("simulated", "550.90.07")
+    assert [each["used"] // GIB for each in sample["gpus"]] == [71, 1, 1, 3]
+    assert [each["procs"] for each in sample["gpus"]] == [[[os.getpid(), 70 * GIB]], [], [], []]
+    assert [each["util"] for each in sample["gpus"]] == [97, 0, 0, 97]
+    assert sample["gpus"][3]["temp"] is None
+
+
+def test_slowly_released_memory_stays_used_for_a_while(state: Any) -> None:
+    held, over = state_line(0, 71, f"999999999:{70 * GIB}"), time.time()
+    path = state(held + f" held_until={over + 60}", held.replace("gpu 0", "gpu 1") + f" held_until={over - 1}")
+
+    sample = gpusource.Simulated(str(path)).sample()
+
+    assert [each["used"] // GIB for each in sample["gpus"]] == [71, 1]
+
+
+def test_a_missing_state_file_is_named(tmp_path: Path, sampler_of: Any) -> None:
+    sample = until(sampler_of(str(tmp_path / "none")).poll)
+
+    assert (sample["source"], sample["gpus"]) == ("simulated", [])
+    assert "No such file" in sample["why"]
+
+
+def test_request_brings_a_sample_before_the_interval_is_over(state: Any, sampler_of: Any) -> None:
+    sampler = sampler_of(str(state(state_line(0))))
+    until(sampler.poll)
+    sampler.set_interval(60.0)
+    until(lambda: sampler.poll() is None)
+
+    began = time.monotonic()
+    sampler.request()
+
+    assert until(sampler.poll)["gpus"]
+    assert time.monotonic() - began < 2.0
+
+
+def test_without_driver_and_tool_the_source_is_none_and_says_why(sampler_of: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    sample = until(sampler_of(None).poll)
+
+    assert (sample["source"], sample["gpus"]) == ("none", [])
+    assert "NVML" in sample["why"]
+    assert "nvidia-smi" in sample["why"]
+
+
+SMI = """#!/bin/sh
+case "$1" in
+*compute-apps*) echo "GPU-a, 4711, 72000"; echo "GPU-a, 4712, [N/A]" ;;
+*) echo "0, GPU-a, NVIDIA H200, 73000, 143771, 97, 612.40, 700.00, 61, 550.90.07"
+   echo "1, GPU-b, NVIDIA H200, 500, 143771, [N/A], [Not Supported], 700.00, 38, 550.90.07" ;;
+esac
+"""
+
+
+def test_nvidia_smi_stands_in_and_tells_each_field_alone(tmp_path: Path, monkeypatch: Any) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(SMI)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    sample = gpusource.Sources(None, lambda call: None).sample()
+
+    assert (sample["source"], sample["driver"]) == ("nvidia-smi", "550.90.07")
+    assert sample["why"].startswith("NVML")
+    first, second = sample["gpus"]
+    assert (first["used"], first["power_mw"], first["util"]) == (73000 << 20, 612400, 97)
+    assert first["procs"] == [[4711, 72000 << 20], [4712, None]]
+    assert (second["util"], second["power_mw"], second["limit_mw"], second["procs"]) == (None, None, 700000, [])
+
+
+def test_a_hanging_nvidia_smi_is_bounded_and_named(tmp_path: Path, monkeypatch: Any) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\nexec sleep 60\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(gpusource, "SMI_TIMEOUT_S", 0.3)
+
+    sample = gpusource.Sources(None, lambda call: None).sample()
+
+    assert sample["source"] == "none"
+    assert "nvidia-smi gave no answer in 0.3 s" in sample["why"]
+
+
+# -- NVML itself, through the library of the tests --------------------------------------------------------------------
+
+needs_compiler = pytest.mark.skipif(build.compiler() is None, reason="no C compiler for the NVML test library")
+
+_DRIVE = """
+import json, sys, time
+from console.host import gpu
+sampler = gpu.Sampler(None)
+sampler.set_interval(0.1)
+sampler.start()
+until = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < until:
+    sample = sampler.poll()
+    if sample is not None:
+        print(json.dumps(sample), flush=True)
+        if len(sys.argv) == 2:
+            break
+    time.sleep(0.02)
+sampler.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build.build(tmp_path_factory.mktemp("nvml"))
+
+
+def through_nvml(library: Path, state: Path, *arguments: str) -> list[dict[str, Any]]:
+    import json
+
+    env = {**os.environ, "LD_LIBRARY_PATH": str(library.parent), "FAKE_NVML_STATE": str(state)}
+    done = subprocess.run(
+        [sys.executable, "-c", _DRIVE, *arguments], env=env, capture_output=True, text=True, timeout=60, check=True
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@needs_compiler
+def test_nvml_is_sampled_through_the_real_binding(library: Path, state: Any) -> None:
+    path = state(state_line(0, 71, f"{os.getpid()}:{70 * GIB}"), state_line(1))
+
+    sample = through_nvml(library, path, "10")[-1]
+
+    assert (sample["source"], sample["why"], sample["driver"]) == ("nvml", "", "550.90.07")
+    first, second = sample["gpus"]
+    assert first["procs"] == [[os.getpid(), 70 * GIB]]
+    assert (first["name"], first["uuid"], first["util"]) == ("NVIDIA H200", "GPU-sim-0", 97)
+    assert (first["power_mw"], first["limit_mw"], first["temp"]) == (612000, 700000, 61)
+    assert first["total"] == 140 * GIB
+    assert second["procs"] == []
+
+
+@needs_compiler
+def test_a_failing_call_costs_one_field_of_one_gpu(library: Path, state: Any) -> None:
+    path = state(state_line(0), state_line(1), "fail nvmlDeviceGetPowerUsage=3 gpu=1")
+
+    sample = through_nvml(library, path, "10")[-1]
+
+    assert [each["power_mw"] for each in sample["gpus"]] == [612000, None]
+    assert [each["util"] for each in sample["gpus"]] == [97, 97]
+
+
+@needs_compiler
+def test_a_lost_gpu_is_named_and_the_others_go_on(library: Path, state: Any) -> None:
+    path = state(state_line(0), state_line(1), "fail nvmlDeviceGetHandleByIndex_v2=15 gpu=1")
+
+    sample = through_nvml(library, path, "10")[-1]
+
+    assert sample["gpus"][0]["util"] == 97
+    assert "lost" in sample["gpus"][1]["warning"].lower()
+
+
+@needs_compiler
+def test_a_call_that_never_returns_is_named_and_the_sampler_replaced(library: Path, state: Any) -> None:
+    path = state(state_line(0), "hang nvmlDeviceGetTemperature")
+
+    samples = through_nvml(library, path, "7", "all")
+
+    assert samples[0]["gpus"] == []
+    assert "Temperature" in samples[0]["why"]
+    assert "has not answered for 5 s" in samples[0]["why"]
+
+
+# -- judging ----------------------------------------------------------------------------------------------------------
+
+
+def gpu_of(index: int, used_gib: float | None, procs: list[list[int | None]] | None) -> dict[str, Any]:
+    return {"i": index, "used": None if used_gib is None else int(used_gib * GIB), "procs": procs}
+
+
+def sample_of(*gpus: dict[str, Any], source: str = "nvml") -> dict[str, Any]:
+    return {"source": source, "gpus": list(gpus)}
+
+
+def test_an_nvml_pid_counts_only_in_our_tree_and_with_uvm() -> None:
+    sample = sample_of(gpu_of(0, 70, [[10, None]]), gpu_of(1, 70, [[11, None]]), gpu_of(2, 70, [[99, None]]))
+
+    verdict = gpu.judge(sample, {10, 11}, {10, 99})
+
+    assert verdict["contexts"] == [0]
+    assert verdict["rule"] == "nvml pid in tree"
+    assert [each["context"] for each in verdict["gpus"]] == [True, False, False]
+    assert [each["owner"] for each in verdict["gpus"]] == ["run", "other", "other"]
+
+
+def test_host_pids_are_told_by_uvm_and_the_rise_of_memory() -> None:
+    sample = sample_of(gpu_of(0, 70, [[40001, None]]), gpu_of(1, 0.6, []), gpu_of(2, 30, [[40002, None]]))
+
+    verdict = gpu.judge(sample, {10}, {10}, {0: GIB // 2, 1: GIB // 2, 2: 30 * GIB})
+
+    assert (verdict["contexts"], verdict["rule"]) == ([0], "uvm + memory rise")
+    assert [each["owner"] for each in verdict["gpus"]] == ["run", "free", "other"]
+
+
+def test_without_uvm_there_is_no_context_and_without_knowledge_no_answer() -> None:
+    sample = sample_of(gpu_of(0, 70, [[40001, None]]))
+
+    assert gpu.judge(sample, {10}, set(), {0: 0})["gpus"][0]["context"] is False
+    assert gpu.judge(sample, {10}, None, {0: 0})["gpus"][0]["context"] is None
+    assert gpu.judge(sample, {10}, {10}, None)["gpus"][0]["context"] is None
+
+
+def test_memory_without_a_visible_process_is_nobodys_and_unlisted_memory_unknown() -> None:
+    sample = sample_of(gpu_of(0, 70, []), gpu_of(1, 70, None), gpu_of(2, 0.5, []), gpu_of(3, None, []))
+
+    owners = [each["owner"] for each in gpu.judge(sample, set(), set())["gpus"]]
+
+    assert owners == ["nobody", "unknown", "free", "unknown"]
+
+
+def test_a_simulated_gpu_is_ours_where_the_file_lists_our_pid() -> None:
+    sample = sample_of(gpu_of(0, 70, [[10, None]]), gpu_of(1, 1, []), source="simulated")
+
+    verdict = gpu.judge(sample, {10}, set())
+
+    assert (verdict["contexts"], verdict["rule"]) == ([0], "simulated")
+    assert [each["context"] for each in verdict["gpus"]] == [True, False]
