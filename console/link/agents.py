@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from console.config import Target
+from console.link import entry
 from console.link.bootstrap import Bootstrap, Started
 from console.link.channel import AgentChannel, OnEvent
 from console.link.streams import LineStream, Tail
 from console.link.tasks import owned_tasks
-from console.link.transport import Connection
+from console.link.transport import Connection, Ended
 from console.reasons import ConsoleError, Reason
 
 CLOSE_S = 1.5
@@ -39,7 +40,12 @@ async def open_agent(
     narrow: bool = False,
 ) -> AsyncIterator[Agent]:
     """Start an agent and read it until the block is left. Raises: ConsoleError, also out of the middle of the block."""
-    process = await connection.open([*target.exec, target.python, "-Iqi"], narrow=narrow)
+    try:
+        process = await connection.open([*target.exec, target.python, "-Iqi"], narrow=narrow)
+    except ConsoleError as error:
+        if "missing" in error.data:  # there is no shell between us and a local program to complain about it
+            raise entry.never_answered(Ended(code=127), error.tail, target.exec, target.python) from error
+        raise
     try:
         async with owned_tasks() as tasks:
             stream, tail = LineStream(process), Tail(process)

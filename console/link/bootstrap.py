@@ -37,8 +37,8 @@ HOST_ANSWER_S = 5.0
 NOISE_BYTES = 1 << 20
 
 _MODULE_NAMES = """
-base64 binascii bisect codecs collections ctypes datetime errno fcntl functools glob grp hashlib importlib.util io
-itertools json linecache math os pwd re resource secrets select selectors shlex shutil signal socket stat string
+base64 binascii bisect codecs collections ctypes datetime errno fcntl functools glob grp hashlib hmac importlib.util
+io itertools json linecache math mmap os platform pwd re resource secrets select selectors shlex shutil signal socket stat string
 struct subprocess tempfile threading time traceback types typing uuid warnings zlib
 """
 MODULES = tuple(_MODULE_NAMES.split())
@@ -52,9 +52,10 @@ _PROBE = (
     "os.write(1,('\\n'+'{half}'+'{other}'+' %d.%d.%d %d %s\\n'%v).encode())"
 )
 _LOADER = (
-    "import os\nos.write(1,('\\n'+'{half}'+'{other}'+'\\n').encode())\nd=bytearray()\n"
+    "import os,sys,traceback\nos.write(1,('\\n'+'{half}'+'{other}'+'\\n').encode())\nd=bytearray()\n"
     "while len(d)<{size}:\n c=os.read(0,{size}-len(d))\n if not c:os._exit(69)\n d+=c\n"
-    "exec(compile(bytes(d),'dflash-console','exec'),{{'__name__':'__main__'}})\nos._exit(0)"
+    "try:exec(compile(bytes(d),'dflash-console','exec'),{{'__name__':'__main__'}})\n"
+    "except BaseException:\n traceback.print_exc()\n sys.stderr.flush()\n os._exit(70)\nos._exit(0)"
 )
 _ANSWER = re.compile(rb" (\d+)\.(\d+)\.(\d+) (\d) (\S*)\s*")
 

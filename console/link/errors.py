@@ -45,7 +45,7 @@ def lost_link(exc: BaseException | None) -> ConsoleError:
 
 def refused_channel(exc: Exception) -> ConsoleError:
     """Return why a logged-in connection would not run a program."""
-    if isinstance(exc, asyncssh.ChannelOpenError):
+    if isinstance(exc, asyncssh.ChannelOpenError) and "connection closed" not in str(exc.reason):
         detail = f"the host refuses another session: {exc.reason}"
         return ConsoleError(Reason.LINK_UNREACHABLE, detail, Exit.LINK, data={"channel_refused": True})
     return lost_link(exc)

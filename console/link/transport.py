@@ -88,10 +88,11 @@ async def connect(target: Target) -> Connection:
 
 
 class LocalProcess(Process):
-    def __init__(self, child: subprocess.Process) -> None:
+    def __init__(self, child: subprocess.Process, transport: asyncio.SubprocessTransport) -> None:
         assert child.stdin is not None
         assert child.stdout is not None
         assert child.stderr is not None
+        self._transport = transport
         self._child, self._stdin, self._stdout, self._stderr = child, child.stdin, child.stdout, child.stderr
 
     @property
@@ -134,8 +135,9 @@ class LocalProcess(Process):
             await self._child.wait()
 
     def kill(self) -> None:
-        if self._child.returncode is None:
-            self._child.kill()
+        """Kill the child if it still lives, and close our ends: `wait` never returns while a pipe that nobody reads is
+        full, or while a grandchild holds one open."""
+        self._transport.close()
 
 
 class LocalConnection(Connection):
@@ -146,19 +148,26 @@ class LocalConnection(Connection):
         self._processes: list[LocalProcess] = []
 
     async def open(self, words: Sequence[str], *, narrow: bool = False) -> LocalProcess:
-        pipe = subprocess.PIPE
+        loop, pipe = asyncio.get_running_loop(), subprocess.PIPE
         try:
             # A session of its own: Ctrl-C in the console's terminal is not meant for the agent.
-            child = await asyncio.create_subprocess_exec(
-                *words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            transport, protocol = await loop.subprocess_exec(
+                lambda: subprocess.SubprocessStreamProtocol(READ_BYTES, loop),
+                *words,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                start_new_session=True,
             )
         except FileNotFoundError as exc:
             detail = f"{words[0]}: No such file or directory"
-            raise ConsoleError(Reason.BOOTSTRAP_FAILED, detail, Exit.ENTRY, tail=(detail,)) from exc
+            raise ConsoleError(
+                Reason.BOOTSTRAP_FAILED, detail, Exit.ENTRY, tail=(detail,), data={"missing": words[0]}
+            ) from exc
         except OSError as exc:
             detail = f"{words[0]} can't be started: {exc.strerror or exc}"
             raise ConsoleError(Reason.BOOTSTRAP_FAILED, detail, Exit.ENTRY) from exc
-        process = LocalProcess(child)
+        process = LocalProcess(subprocess.Process(transport, protocol, loop), transport)
         self._processes.append(process)
         return process
 
