@@ -1,0 +1,190 @@
+"""The one registry of actions: bindings, footer, help and palette are all made from it.
+
+An action that a situation doesn't offer is bound to nothing, shown nowhere and can't be found: read-only takes away, it
+doesn't grey out. What an action does stands in the screen, as `act_<id>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+
+from msgspec import Struct
+from textual.binding import Binding
+
+from console.model import LinkState, Snapshot, Verdict
+from console.ui.present.contact import needs_first_contact
+
+
+class Group(StrEnum):
+    RUN = "Run"
+    LOG = "Log"
+    VIEW = "View"
+    CONSOLE = "Console"
+
+
+class Situation(Struct, frozen=True, kw_only=True):
+    """What decides which actions there are and how they are called."""
+
+    verdict: Verdict
+    read_only: bool = False
+    link_up: bool = True
+    link_was_up: bool = True
+    run_alive: bool = False
+    contact: bool = False
+    """The page of first contact is shown."""
+    searching: bool = False
+    following: bool = True
+    panels: bool = True
+    """There is room for panels to zoom and to switch."""
+
+    @property
+    def launching(self) -> bool:
+        return self.verdict is Verdict.LAUNCHING
+
+    @property
+    def failed(self) -> bool:
+        return self.verdict in (Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.HOST_RESTARTED)
+
+
+def situation_of(
+    snapshot: Snapshot, *, read_only: bool, watching: bool, searching: bool, following: bool, panels: bool
+) -> Situation:
+    return Situation(
+        verdict=snapshot.verdict, read_only=read_only or snapshot.read_only,
+        link_up=snapshot.link.state is LinkState.UP, link_was_up=snapshot.link.last_word_at is not None,
+        run_alive=bool(snapshot.run and snapshot.run.alive), contact=needs_first_contact(snapshot) and not watching,
+        searching=searching, following=following, panels=panels,
+    )  # fmt: skip
+
+
+def _always(_: Situation) -> bool:
+    return True
+
+
+def _overview(situation: Situation) -> bool:
+    return not situation.contact
+
+
+class Action(Struct, frozen=True, kw_only=True):
+    id: str
+    keys: tuple[str, ...]
+    """As Textual names them; the first is the one that is shown."""
+    label: str
+    help: str
+    group: Group
+    when: Callable[[Situation], bool] = _always
+    changes_run: bool = False
+    """Starts or stops something: `--read-only` removes it."""
+    footer: Callable[[Situation], bool] | None = None
+    """When the footer mentions it; None: never."""
+    named: Callable[[Situation], str] | None = None
+    """Its name where that depends on the situation."""
+    last: bool = False
+    """Stands at the right end of the footer and never goes."""
+    priority: bool = False
+
+    def label_in(self, situation: Situation) -> str:
+        return self.named(situation) if self.named is not None else self.label
+
+
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action(
+        id="reconnect", keys=("c",), label="reconnect now", group=Group.CONSOLE,
+        help="try to reach the host at once instead of waiting for the next attempt",
+        when=lambda s: not s.link_up, footer=_always,
+    ),
+    Action(
+        id="watch", keys=("w",), label="watch", group=Group.RUN, help="show the plots, the log and the GPUs of a run started by hand",
+        when=lambda s: s.contact, footer=_always,
+    ),
+    Action(
+        id="restart", keys=("r",), label="restart", group=Group.RUN, changes_run=True,
+        help="show the plan of a restart; nothing is touched before R in the plan",
+        footer=lambda s: s.link_up and not s.launching,
+        named=lambda s: "restart" if s.run_alive or s.failed else "start",
+    ),
+    Action(
+        id="stop", keys=("s",), label="stop", group=Group.RUN, changes_run=True,
+        help="show the plan of a stop; nothing is touched before S in the plan",
+        when=lambda s: s.run_alive or s.launching or not s.link_up, footer=lambda s: s.link_up and _overview(s),
+    ),
+    Action(
+        id="search", keys=("slash",), label="search", group=Group.LOG, help="search the log as less does; small letters match capitals, too",
+        when=_overview, footer=lambda s: not s.failed and not s.launching,
+    ),
+    Action(id="next_hit", keys=("n",), label="next hit", group=Group.LOG, help="next hit of the search", when=lambda s: s.searching, footer=_always),
+    Action(id="prev_hit", keys=("N",), label="previous hit", group=Group.LOG, help="previous hit of the search", when=lambda s: s.searching),
+    Action(
+        id="next_error", keys=("e",), label="next error", group=Group.LOG, help="next error line of the log",
+        when=_overview, footer=_always, named=lambda s: "first error" if s.failed else "next error",
+    ),
+    Action(id="prev_error", keys=("E",), label="previous error", group=Group.LOG, help="previous error line of the log", when=_overview),
+    Action(
+        id="follow", keys=("f", "F"), label="follow", group=Group.LOG, help="go to the end of the log and stay there",
+        when=_overview, footer=lambda s: not s.failed,
+    ),
+    Action(id="top", keys=("g",), label="top", group=Group.LOG, help="oldest line that is loaded", when=_overview),
+    Action(id="bottom", keys=("G",), label="bottom", group=Group.LOG, help="newest line of the log", when=_overview),
+    Action(
+        id="metric", keys=("m",), label="metric", group=Group.VIEW, help="tok/s, loss, queue, memory take turns in the plot",
+        when=lambda s: s.panels and _overview(s), footer=lambda s: not s.failed and not s.launching,
+    ),
+    Action(
+        id="zoom", keys=("z",), label="zoom", group=Group.VIEW, help="the whole run or its last 10 minutes",
+        when=lambda s: s.panels and _overview(s), footer=lambda s: not s.failed and not s.launching,
+    ),
+    Action(
+        id="copy", keys=("y",), label="copy", group=Group.VIEW, help="copy the selection, else a report of what is shown, to your clipboard",
+        footer=_overview, named=lambda s: "copy report" if s.failed else "copy",
+    ),
+    Action(id="help", keys=("question_mark",), label="help", group=Group.CONSOLE, help="all keys", last=True, footer=_always),
+    Action(id="palette", keys=("ctrl+p", "colon"), label="palette", group=Group.CONSOLE, help="find an action by its name"),
+    Action(id="repaint", keys=("ctrl+l",), label="repaint", group=Group.CONSOLE, help="paint the whole screen anew"),
+    Action(
+        id="quit", keys=("q", "ctrl+q"), label="quit", group=Group.CONSOLE, help="leave; the run goes on", last=True,
+        footer=_always, named=lambda s: "quit, launch goes on" if s.launching else "quit",
+    ),
+)  # fmt: skip
+_BY_ID = {action.id: action for action in ACTIONS}
+_KEY_NAMES = {"slash": "/", "question_mark": "?", "colon": ":"}
+
+
+def key_name(key: str) -> str:
+    return _KEY_NAMES.get(key, key)
+
+
+def by_id(action_id: str) -> Action:
+    return _BY_ID[action_id]
+
+
+def is_offered(action: Action, situation: Situation) -> bool:
+    return not (action.changes_run and situation.read_only) and action.when(situation)
+
+
+def offered(situation: Situation) -> list[Action]:
+    return [action for action in ACTIONS if is_offered(action, situation)]
+
+
+def bindings(actions: Iterable[Action] = ACTIONS) -> list[Binding]:
+    """Return a binding a key, each with an id that a keymap can name: `restart`, `follow`, `follow.F`."""
+    found = []
+    for action in actions:
+        for index, key in enumerate(action.keys):
+            binding_id = action.id if index == 0 else f"{action.id}.{key}"
+            found.append(
+                Binding(
+                    key, f"act('{action.id}')", action.label, show=False, id=binding_id, tooltip=action.help,
+                    priority=action.priority, key_display=key_name(key),
+                )
+            )  # fmt: skip
+    return found
+
+
+def footer_keys(situation: Situation) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return key and label of what the footer shows: those that may go, those that never do."""
+    shown = [a for a in offered(situation) if a.footer is not None and a.footer(situation)]
+    pairs = [(key_name(action.keys[0]), action.label_in(situation), action.last) for action in shown]
+    return [(k, label) for k, label, last in pairs if not last], [(k, label) for k, label, last in pairs if last]

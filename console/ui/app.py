@@ -1,0 +1,145 @@
+"""The Textual app: one target on the screen. It wires screens, themes and toasts; it knows nothing of runs.
+
+Start: `ConsoleApp(source).run()`; without a source the page without a config is shown and the result may be "demo".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import tzinfo
+from typing import Any, ClassVar
+
+from textual import work
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from console.model import LinkState, Snapshot, Verdict
+from console.resources import stylesheet_path
+from console.ui import plot, terminal
+from console.ui.palette import ActionCommands
+from console.ui.present import words
+from console.ui.present.look import ASCII, UNICODE, Look
+from console.ui.present.report import pane_title
+from console.ui.screens.noconfig import NoConfig
+from console.ui.screens.overview import Overview
+from console.ui.source import Source
+from console.ui.themes import DEFAULTS, THEMES, choose_theme
+
+_TOAST_S = 4.0
+_ALARMS = (Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.NAN, Verdict.HOST_RESTARTED)
+
+
+class ConsoleApp(App[str]):
+    """The face of one target."""
+
+    CSS_PATH: ClassVar[list[str]] = [str(stylesheet_path("main.tcss"))]
+    ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[Any]] = {ActionCommands}
+    NOTIFICATION_TIMEOUT = _TOAST_S
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "quit", "quit", id="app.quit", show=False, priority=True),
+        Binding("ctrl+c", "help_quit", "copy", id="app.ctrl_c", show=False),
+    ]
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-w0"), (72, "-w72"), (110, "-w110"), (150, "-w150")]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-h0"), (22, "-h22"), (30, "-h30"), (44, "-h44")]
+
+    def __init__(
+        self,
+        source: Source | None,
+        *,
+        read_only: bool = False,
+        ascii_only: bool = False,
+        light: bool = False,
+        zone: tzinfo | None = None,
+        config_path: str = "",
+    ) -> None:
+        # Textual takes NO_COLOR out of the environment, so the theme is chosen before.
+        theme = choose_theme(os.environ, light=light)
+        super().__init__()
+        self._source = source
+        self.read_only = read_only
+        self.ascii_only = ascii_only
+        self.look = Look(glyphs=ASCII if ascii_only else UNICODE, zone=zone)
+        self._config_path = config_path
+        for ours in THEMES:
+            self.register_theme(ours)
+        self.theme = theme
+        self._lost_since: float | None = None
+        self._pane_title = ""
+        self.animation_level = "none"
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return dict(DEFAULTS)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        return ()
+
+    def source_or_raise(self) -> Source:
+        """The target's source. Raises: RuntimeError on the page without a config, which has no use for one."""
+        if self._source is None:
+            raise RuntimeError("there is no target")
+        return self._source
+
+    def on_mount(self) -> None:
+        if self.no_color:
+            self.add_class("-no-color")
+        if self._source is None:
+            self.push_screen(NoConfig(self._config_path))
+            return
+        self.push_screen(Overview())
+        self.call_after_refresh(self._load_plot)
+
+    @work(thread=True, exit_on_error=False)
+    def _load_plot(self) -> None:
+        # After the first paint: plotext takes 0.15 s and more to import.
+        plot.load()
+        self.call_from_thread(self._plot_loaded)
+
+    def _plot_loaded(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, Overview):
+                screen.refresh_now()
+
+    # --- what happens beside the picture ---
+
+    def notice(self, before: Snapshot, now: Snapshot) -> None:
+        """Ring for failures, name the pane, toast what came back or what another operator did."""
+        run_before, run_now = before.run and before.run.id, now.run and now.run.id
+        if now.verdict in _ALARMS and (before.verdict is not now.verdict or run_before != run_now) and before is not now:
+            self.bell()
+        title = pane_title(now, self.look)
+        if title != self._pane_title:
+            self._pane_title = title
+            terminal.set_title(self, title)
+        self._notice_link(before, now)
+        if run_before != run_now and now.run is not None and before.verdict is not Verdict.NO_WORD:
+            by = now.run.operator
+            if by and now.operator and by != now.operator:
+                self.toast(f"{by} started {now.run.name}")
+
+    def _notice_link(self, before: Snapshot, now: Snapshot) -> None:
+        if now.link.state is not LinkState.UP:
+            if self._lost_since is None and now.link.last_word_at is not None:
+                self._lost_since = now.link.last_word_at
+        elif self._lost_since is not None:
+            self.toast(f"link back after {words.whole_duration(now.at - self._lost_since)}")
+            self._lost_since = None
+
+    def toast(self, text: str) -> None:
+        """Say something for 4 s, one thing at a time. Never for failures: those are the verdict."""
+        self.clear_notifications()
+        self.notify(text, timeout=_TOAST_S, markup=False)
+
+    @work(exclusive=True, group="copy")
+    async def copy(self, text: str, what: str) -> None:
+        """Put a text into the operator's clipboard (OSC 52), and say so, or that tmux drops it."""
+        self.copy_to_clipboard(text)
+        if await terminal.tmux_swallows_copies():
+            self.toast(f"copied {what}, but tmux drops it: set -g set-clipboard on")
+        else:
+            self.toast(f"copied {what}")
+
+    def action_help_quit(self) -> None:
+        self.toast("q quits, the run goes on")

@@ -1,0 +1,40 @@
+"""The command palette: the actions that the situation offers, found by name."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from console.ui.actions import Action, key_name, offered
+from console.ui.screens.base import ActionScreen
+
+
+class ActionCommands(Provider):
+    """Offers what the screen below the palette offers, and nothing else."""
+
+    def _actions(self) -> list[tuple[Action, str]]:
+        screen = self.screen
+        if not isinstance(screen, ActionScreen):
+            return []
+        situation = screen.situation
+        return [(action, action.label_in(situation)) for action in offered(situation) if action.id != "palette"]
+
+    async def discover(self) -> Hits:
+        for action, label in self._actions():
+            yield DiscoveryHit(self._title(action, label), partial(self._run, action.id), help=action.help)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for action, label in self._actions():
+            score = max(matcher.match(label), matcher.match(f"{label} {action.help}") * 0.6)
+            if score > 0:
+                yield Hit(score, self._title(action, label), partial(self._run, action.id), help=action.help)
+
+    @staticmethod
+    def _title(action: Action, label: str) -> str:
+        return f"{label}  {key_name(action.keys[0])}"
+
+    async def _run(self, action_id: str) -> None:
+        await cast(ActionScreen, self.screen).run_action(f"act('{action_id}')")

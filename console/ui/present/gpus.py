@@ -1,0 +1,224 @@
+"""The GPU panel: a table of rows with a bar each, the sentences under it, or one line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean
+
+from console.model import Gpu, Snapshot, StageState, Verdict
+from console.ui.present import words
+from console.ui.present.frame import age_span, title
+from console.ui.present.look import Look
+from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, dim, faint, pad, whole_spans, wrap
+
+# The agent samples once a second; the link and the loop take a share of the next.
+PERIOD_S = 2.0
+
+
+def gpu_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narrow: bool, wide: bool) -> View:
+    """Return the panel with its title: rows of it, at most `rows`."""
+    panel = snapshot.gpus
+    margin = (0, 0) if narrow else (1, 1)
+    age = age_span(snapshot.ages.gpu, PERIOD_S, stale=_stale(snapshot))
+    if panel.source == "none" or not panel.gpus:
+        return _without_gpus(snapshot, width, look, margin, age)
+    view: list[Line] = [title("GPUs", _title_facts(snapshot), age, width, look, margin=margin)]
+    body = rows - 1
+    table = _Table(snapshot, width, look, narrow=narrow, wide=wide)
+    notes = _notes(snapshot)
+    indent = "" if narrow else " "
+    show_head = not narrow and body > len(panel.gpus)
+    if show_head:
+        view.append(table.head())
+    room = rows - len(view)
+    shown = panel.gpus if len(panel.gpus) <= room else _worst_first(panel.gpus, room - 1)
+    view.extend(table.row(gpu) for gpu in shown)
+    if len(shown) < len(panel.gpus):
+        view.append((Span("   "), dim(f"and {words.plural(len(panel.gpus) - len(shown), 'more GPU')}")))
+    for note in notes:
+        for index, text in enumerate(wrap(note.text, width - 5)):
+            glyph = look.glyphs.awaited if note.role is Role.DIM else "!"
+            head = Span(f"{indent} {glyph} " if index == 0 else f"{indent}   ", Role.WARN, True)
+            view.append((head, Span(text, Role.DIM)))
+    means = _means(panel.gpus, width, indent)
+    if means and len(view) < rows:
+        view.append(means)
+    return tuple(view[:rows])
+
+
+def _stale(snapshot: Snapshot) -> bool:
+    return snapshot.verdict is Verdict.LINK_LOST
+
+
+def _without_gpus(snapshot: Snapshot, width: int, look: Look, margin: tuple[int, int], age: Span) -> View:
+    panel = snapshot.gpus
+    if panel.source == "none":
+        text = words.one_line(panel.why) or "no source answered"
+        head = title("GPUs", [(dim("none"),)], None, width, look, margin=margin)
+        return (head, *((Span("  "), dim(part)) for part in wrap(text, width - 4)))
+    head = title("GPUs", [(dim("?"),)], age if panel.at is not None else None, width, look, margin=margin)
+    return (head, (Span("  "), faint("no sample yet")))
+
+
+def _title_facts(snapshot: Snapshot) -> list[Sequence[Span]]:
+    panel = snapshot.gpus
+    n = panel.expected or len(panel.gpus)
+    cuda = snapshot.stages[3]
+    if cuda.state in (StageState.ACTIVE, StageState.LATE):
+        have = cuda.have if cuda.have is not None else len(panel.contexts)
+        return [(Span(f"{have}/{cuda.want or n} hold a context", Role.WARN, True),)]
+    owned = sum(gpu.owner == "run" for gpu in panel.gpus)
+    if any(gpu.owner == "unknown" for gpu in panel.gpus):
+        return [(dim(f"{len(panel.gpus)} seen"),)]
+    if owned:
+        return [(dim(f"{owned}/{n} this run"),)]
+    free = sum(gpu.owner == "free" for gpu in panel.gpus)
+    return [(dim(f"{free}/{len(panel.gpus)} free"),)]
+
+
+def _worst_first(gpus: Sequence[Gpu], room: int) -> list[Gpu]:
+    """Keep the GPUs with something to say, then the first ones, in their order."""
+    ranked = sorted(gpus, key=lambda gpu: (not gpu.warning, gpu.index))[: max(0, room)]
+    return sorted(ranked, key=lambda gpu: gpu.index)
+
+
+class _Table:
+    """Column widths of one drawing: every row is aligned by them."""
+
+    def __init__(self, snapshot: Snapshot, width: int, look: Look, *, narrow: bool, wide: bool) -> None:
+        self._look = look
+        self._grey = _stale(snapshot)
+        self._awaited = set(snapshot.stages[3].missing) if snapshot.stages[3].state in _WAITING else set()
+        self._low_power = snapshot.verdict is Verdict.STALLED
+        self._narrow = narrow
+        roles = {gpu.role or "" for gpu in snapshot.gpus.gpus}
+        self._role_width = 0 if roles == {""} else max(map(cells, roles)) if wide else 1
+        self._wide = wide
+        self._power = not narrow and width >= 46
+        self._heat = not narrow and width >= 52
+        tail = 6 + 7 + (8 if self._power else 0) + (4 if self._heat else 0)
+        self._indent = 0 if narrow else 1
+        lead = self._indent + 4 + (self._role_width + 1 if self._role_width else 0)
+        self._bar = max(6, width - lead - tail - 1)
+
+    def head(self) -> Line:
+        role = "role".ljust(self._role_width) + " " if self._wide and self._role_width else " " * (self._role_width + 1)
+        if not self._role_width:
+            role = ""
+        text = f"{' ' * (self._indent + 4)}{role}{'memory'.ljust(self._bar)}{'GiB':>6}{'busy':>7}"
+        return (faint(text + ("   power" if self._power else "") + ("  °C" if self._heat else "")),)
+
+    def row(self, gpu: Gpu) -> Line:
+        look = self._look
+        mark, warn = " ", bool(gpu.warning) or (self._low_power and (gpu.util_pct or 0) > 50)
+        if gpu.index in self._awaited:
+            mark = look.glyphs.awaited
+        elif warn:
+            mark = "!"
+        index = str(gpu.index)
+        out = [Span(" " * (self._indent + 2 - len(index))), Span(mark, Role.WARN, True), Span(index, Role.STRONG, True)]
+        out.append(Span(" "))
+        if self._role_width:
+            text = (gpu.role or "") if self._wide else (gpu.role or " ")[0].upper()
+            out.append(Span(text.ljust(self._role_width) + " ", Role.DIM if self._grey else role_of(gpu.role)))
+        out.extend(self._memory_bar(gpu))
+        lost = "gone from the bus" in gpu.warning
+        value = Role.DIM if self._grey else Role.TEXT
+        busy = words.UNKNOWN if gpu.util_pct is None or lost else str(gpu.util_pct)
+        quiet = Role.FAINT if gpu.util_pct == 0 else value
+        out.append(Span(f"{words.UNKNOWN if lost else words.gib(gpu.used_bytes):>6}", value))
+        out.append(Span(f"{busy + ' %':>7}", quiet))
+        if self._power:
+            watts = words.UNKNOWN if gpu.power_w is None or lost else f"{gpu.power_w:.0f}"
+            low = self._low_power and not self._grey
+            out.append(Span(f"{watts + ' W':>8}", Role.WARN if low else quiet, low))
+        if self._heat:
+            heat = words.UNKNOWN if gpu.temperature_c is None or lost else str(gpu.temperature_c)
+            out.append(Span(f"{heat:>4}", Role.DIM))
+        return tuple(out)
+
+    def _memory_bar(self, gpu: Gpu) -> Line:
+        glyphs = self._look.glyphs
+        bar = self._bar
+        total, used = gpu.total_bytes, gpu.used_bytes
+        if not total or used is None:
+            return (Span(words.UNKNOWN.ljust(bar), Role.FAINT),)
+        full = min(bar, int(bar * used / total))
+        cells_of_bar = [glyphs.used] * full + [glyphs.free] * (bar - full)
+        peak_at = -1
+        # A peak within half a cell of the use says nothing.
+        if gpu.peak_bytes is not None and gpu.peak_bytes > used:
+            at = min(bar - 1, round(bar * gpu.peak_bytes / total))
+            if at > full:
+                peak_at = at
+        spans = [Span("".join(cells_of_bar[:full]), Role.DIM if self._grey else role_of(gpu.role))]
+        if peak_at < 0:
+            return (*spans, Span("".join(cells_of_bar[full:]), Role.RULE))
+        before, after = "".join(cells_of_bar[full:peak_at]), "".join(cells_of_bar[peak_at + 1 :])
+        return (*spans, Span(before, Role.RULE), Span(glyphs.peak, Role.DIM), Span(after, Role.RULE))
+
+
+_WAITING = (StageState.ACTIVE, StageState.LATE)
+
+
+def role_of(role: str | None) -> Role:
+    """The colour of a role; the letter or word stands beside it always."""
+    return Role.DRAFTER if role is not None and role.startswith("d") else Role.TARGET
+
+
+def _notes(snapshot: Snapshot) -> list[Span]:
+    cuda = snapshot.stages[3]
+    notes = []
+    if cuda.state in _WAITING and cuda.missing:
+        notes.append(Span(f"{words.gpu_list(cuda.missing)}: no context yet", Role.DIM))
+    warnings: dict[str, list[int]] = {}
+    for gpu in snapshot.gpus.gpus:
+        if gpu.warning:
+            warnings.setdefault(words.one_line(gpu.warning), []).append(gpu.index)
+    for text, indices in warnings.items():
+        named = text.startswith("GPU ") or text.startswith("all ")
+        notes.append(Span(text if named else f"GPU {words.gpu_list(tuple(indices))} {text}", Role.WARN))
+    return notes
+
+
+def _means(gpus: Sequence[Gpu], width: int, indent: str) -> Line:
+    groups: list[Sequence[Span]] = []
+    for role in dict.fromkeys(gpu.role for gpu in gpus if gpu.role):
+        mine = [gpu for gpu in gpus if gpu.role == role]
+        busy = [gpu.util_pct for gpu in mine if gpu.util_pct is not None]
+        watts = [gpu.power_w for gpu in mine if gpu.power_w is not None]
+        if not busy:
+            continue
+        power = f" {mean(watts):.0f} W" if watts else ""
+        groups.append((Span(f"{role}s", role_of(role)), dim(f" {mean(busy):.0f} %{power}")))
+    if not groups:
+        return BLANK
+    return (Span(f"{indent}   "), *whole_spans(groups, width - 5, (Span("   "),)))
+
+
+def gpu_line(snapshot: Snapshot, width: int, look: Look) -> Line:
+    """`GPU GiB T 71 71 D 118 119! /140`: all that a pane of 60 columns has room for."""
+    gpus = snapshot.gpus.gpus
+    if not gpus:
+        why = words.one_line(snapshot.gpus.why) if snapshot.gpus.source == "none" else "no sample yet"
+        return pad((Span(" "), faint("GPU "), dim(clip(why, width - 6))), width)
+    grey = _stale(snapshot)
+    out: list[Span] = [Span(" "), faint("GPU GiB")]
+    role: str | None = None
+    for gpu in gpus:
+        if gpu.role and gpu.role != role:
+            out.append(Span(f" {gpu.role[0].upper()}", Role.DIM if grey else role_of(gpu.role), True))
+        role = gpu.role
+        out.append(Span(f"{words.whole_gib(gpu.used_bytes):>4}", Role.DIM if grey else Role.TEXT))
+        if gpu.warning:
+            out.append(Span("!", Role.WARN, True))
+    total = next((gpu.total_bytes for gpu in gpus if gpu.total_bytes), None)
+    tail = [Span(f" /{words.whole_gib(total)}", Role.FAINT)] if total else []
+    line = (*out, *tail)
+    if sum(cells(s.text) for s in line) <= width:
+        return line
+    known = [gpu.used_bytes for gpu in gpus if gpu.used_bytes is not None]
+    low, high = (words.whole_gib(min(known)), words.whole_gib(max(known))) if known else ("?", "?")
+    warned = [gpu.index for gpu in gpus if gpu.warning]
+    text = f"{len(gpus)} GPUs, {low}–{high} GiB" + (f" · ! {words.gpu_list(tuple(warned))}" if warned else "")
+    return (Span(" "), dim(text))

@@ -1,0 +1,290 @@
+"""The plan of a restart or a stop as rows: what is killed, cleared, started, checked, and how long it takes. Pure."""
+
+from __future__ import annotations
+
+
+from msgspec import Struct
+
+from console.model import CachePlan, Check, CheckState, Overrides, Plan, Process, Snapshot, Verdict
+from console.ui.present import words
+from console.ui.present.look import VERDICT_WORDS, Look
+from console.ui.present.spans import BLANK, Line, Role, Span, View, as_text, cells, clip, dim, faint, strong, whole_facts, whole_spans, wrap
+from console.ui.present.verdict import program
+
+_LABEL = 6
+
+
+class PlanView(Struct, frozen=True, kw_only=True):
+    """Everything that the dialog shows."""
+
+    title: str
+    rows: View
+    keep: str
+    """Label of the button that changes nothing."""
+    act: str | None
+    """Label of the button that acts; None where the plan can't be executed."""
+    act_key: str
+    enter_acts: bool = False
+    """Nothing is killed: enter may start it."""
+    hints: tuple[tuple[str, str], ...] = ()
+
+
+def plan_view(plan: Plan, snapshot: Snapshot, overrides: Overrides, width: int, look: Look, *, note: str = "") -> PlanView:
+    """Lay a plan out for a text width of `width` cells. `note` says what changed while the dialog was open."""
+    narrow = width < 90
+    restart = plan.action == "restart"
+    rows: list[Line] = []
+    if note:
+        rows += [_warn(text) for text in wrap(f"changed: {note}", width - _LABEL - 2)]
+    rows += _lock_rows(plan, snapshot, width)
+    rows += _refused_rows(plan, width)
+    rows += _kill_rows(plan, snapshot, width, look, narrow)
+    if restart:
+        rows += [BLANK, *_cache_rows(plan, width, narrow)]
+        rows += [BLANK, *_start_rows(plan, overrides, width, narrow)]
+        checks = _check_rows(plan, width)
+        rows += [BLANK, *checks] if checks else []
+        rows += [BLANK, _time_row(plan, overrides, width)]
+    elif plan.checks:
+        rows += [BLANK, *_check_rows(plan, width)]
+    blocked = bool(plan.refused) or plan.under_way is not None or (not restart and not plan.replaces)
+    return PlanView(
+        title=_title(plan), rows=tuple(rows), keep=_keep_label(plan), act=None if blocked else _act_label(plan),
+        act_key="R" if restart else "S", enter_acts=restart and not plan.replaces, hints=_hints(restart, overrides),
+    )  # fmt: skip
+
+
+def _title(plan: Plan) -> str:
+    old = plan.replaced_name or ("a run started by hand" if plan.replaced_by_hand else "")
+    if plan.action == "stop":
+        return f"stop {plan.target}: {old or 'nothing runs'}"
+    return f"restart {plan.target}: {old} → {plan.name}" if plan.replaces and old else f"start {plan.target}: {plan.name}"
+
+
+def _hints(restart: bool, overrides: Overrides) -> tuple[tuple[str, str], ...]:
+    if not restart:
+        return ()
+    keep = ("c", "clear cache" if overrides.keep_cache else "keep cache")
+    return (("e", "edit env"), ("n", "name"), keep)
+
+
+def _keep_label(plan: Plan) -> str:
+    if not plan.replaces:
+        return "esc back"
+    return f"esc keep {plan.replaced_name or 'it'} running"
+
+
+def _act_label(plan: Plan) -> str:
+    if plan.action == "stop":
+        return f"S stop {plan.replaced_name or 'it'}"
+    return f"R kill it and start {plan.name}" if plan.replaces else f"R start {plan.name}"
+
+
+def _label(text: str) -> Span:
+    return faint(text.ljust(_LABEL))
+
+
+def _warn(text: str, label: str = "") -> Line:
+    return (_label(label), Span("! ", Role.WARN, True), Span(text))
+
+
+def _lock_rows(plan: Plan, snapshot: Snapshot, width: int) -> list[Line]:
+    lock = plan.under_way
+    if lock is None:
+        return []
+    origin = f" ({lock.origin})" if lock.origin else ""
+    since = f", {words.whole_duration(snapshot.at - lock.since_at)}" if lock.since_at is not None else ""
+    stage = f": {lock.stage}" if lock.stage else ""
+    text = words.one_line(f"{lock.operator}{origin} is restarting{' ' + lock.name if lock.name else ''}{stage}{since}")
+    return [*(_warn(part, "lock") for part in wrap(text, width - _LABEL - 2)), BLANK]
+
+
+def _refused_rows(plan: Plan, width: int) -> list[Line]:
+    rows: list[Line] = []
+    for check in plan.refused:
+        for index, text in enumerate(wrap(_check_text(check), width - _LABEL - 2)):
+            rows.append((_label("check" if not rows else ""), Span("✗ " if index == 0 else "  ", Role.ERROR, True), strong(text)))
+    if rows:
+        rows.append((_label(""), dim("so nothing is touched; the button is missing until this is mended")))
+        rows.append(BLANK)
+    return rows
+
+
+def _check_text(check: Check) -> str:
+    return words.one_line(check.detail or check.label or check.id)
+
+
+def _kill_rows(plan: Plan, snapshot: Snapshot, width: int, look: Look, narrow: bool) -> list[Line]:
+    if not plan.replaces:
+        return [(_label("kill"), dim("nothing runs, nothing is killed"))]
+    name = plan.replaced_name or "a run started by hand"
+    rows: list[Line] = [(_label("kill"), strong(name), Span(f"  {_doing(snapshot)}"))]
+    if plan.lost_steps:
+        took = ""
+        step_s = snapshot.progress.usual_step_s
+        if step_s is not None and not narrow:
+            took = f" ({words.short_duration(plan.lost_steps * step_s)})"
+        since = f" since checkpoint {words.count(plan.checkpoint_step)}" if plan.checkpoint_step is not None else ""
+        rows.append(_warn(f"{words.plural(plan.lost_steps, 'step')}{took}{since} are lost"))
+    rows += _process_rows(plan.replaces, width, narrow)
+    rows.append((_label(""), faint(_how(plan, width - _LABEL, narrow))))
+    return rows
+
+
+def _doing(snapshot: Snapshot) -> str:
+    facts = [VERDICT_WORDS[snapshot.verdict].lower()]
+    progress = snapshot.progress
+    if progress.rate.now is not None and snapshot.verdict in (Verdict.STEPPING, Verdict.SLOW):
+        facts.append(f"{words.rate(progress.rate.now)} tok/s")
+    if progress.first_step_at is not None:
+        facts.append(words.short_duration(snapshot.at - progress.first_step_at))
+    return ", ".join(facts)
+
+
+def _process_rows(processes: tuple[Process, ...], width: int, narrow: bool) -> list[Line]:
+    """The tree of what is killed; the pid, the age and the memory are never cut, the command line may be."""
+    known = {p.pid for p in processes}
+    depth: dict[int, int] = {}
+    for process in processes:
+        depth[process.pid] = depth.get(process.parent, 0) + 1 if process.parent in known and process.parent else 0
+    shown = processes if len(processes) <= 8 else processes[:7]
+    pid_width = max(len(str(p.pid)) for p in shown)
+    ages = {p.pid: words.short_duration(p.age_s) for p in shown}
+    age_width = max(map(cells, ages.values()))
+    rows: list[Line] = []
+    for process in shown:
+        branch = "  " * (depth[process.pid] - 1) + "└ " if depth[process.pid] else ""
+        memory = f"   {words.whole_gib(process.gpu_bytes)} GiB" if process.gpu_bytes and not narrow else ""
+        room = width - _LABEL - pid_width - age_width - 4 - cells(branch) - cells(memory)
+        command = clip(words.one_line(" ".join(process.argv)) or f"[{process.state or 'no command line'}]", max(8, room))
+        rows.append((_label(""), strong(f"{process.pid:>{pid_width}}"), dim(f"  {ages[process.pid]:<{age_width}}  "),
+                     faint(branch), dim(command), Span(memory)))  # fmt: skip
+    if len(shown) < len(processes):
+        rows.append((_label(""), dim(f"and {words.plural(len(processes) - len(shown), 'more process')}")))
+    return rows
+
+
+def _how(plan: Plan, width: int, narrow: bool) -> str:
+    wait = "wait until they are gone"
+    if plan.gpu_bytes:
+        wait = f"wait until {words.whole_gib(plan.gpu_bytes)} GiB are free"
+    facts = [plan.stop_signal, f"{words.span(plan.grace_s)} grace", "KILL", wait]
+    if plan.bystanders and not narrow:
+        facts.append(f"{words.plural(len(plan.bystanders), 'bystander')} left alone")
+    return whole_facts(facts, width)
+
+
+def _cache_rows(plan: Plan, width: int, narrow: bool) -> list[Line]:
+    if plan.keep_cache:
+        return [(_label("cache"), dim("kept (c)"))]
+    if not plan.caches:
+        return [(_label("cache"), dim("no cache configured"))]
+    return [row for index, cache in enumerate(plan.caches) for row in _cache_row(cache, index == 0, width, narrow)]
+
+
+def _cache_row(cache: CachePlan, first: bool, width: int, narrow: bool) -> list[Line]:
+    label = _label("cache" if first else "")
+    path = words.one_line(cache.path)
+    if cache.refused:
+        return [(label, Span("! ", Role.WARN, True), Span(f"{path} is left alone: {words.one_line(cache.refused)}"))]
+    if not cache.exists:
+        return [(label, dim(f"{path} is not there, nothing to clear"))]
+    least = "at least " if cache.partial else ""
+    sizes = [f"{least}{words.size(cache.bytes)}"] if cache.bytes is not None else []
+    if cache.files is not None and not narrow:
+        sizes.append(words.plural(cache.files, "file"))
+    size = "  " + ", ".join(sizes) if sizes else ""
+    tail = "   set aside now, deleted later"
+    line: Line = (label, Span(f"clear {clip(path, width - _LABEL - 6 - cells(size))}"), dim(size))
+    return [(*line, faint(tail)) if _fits(line, tail, width) else line]
+
+
+def _fits(line: Line, more: str, width: int) -> bool:
+    return sum(cells(s.text) for s in line) + cells(more) <= width
+
+
+def _start_rows(plan: Plan, overrides: Overrides, width: int, narrow: bool) -> list[Line]:
+    command = words.one_line(" ".join(plan.argv))
+    cwd = f"  in {words.one_line(plan.cwd)}"
+    room = width - _LABEL - cells(plan.name) - 2 - cells(cwd)
+    rows: list[Line] = [(_label("start"), strong(plan.name), dim(f"  {clip(command, max(8, room))}{cwd}"))]
+    log = "" if narrow else "  new file"
+    rows.append((_label(""), faint("log "), dim(clip(words.one_line(plan.log_path), width - _LABEL - 4 - cells(log))), faint(log)))
+    for name, (then, now) in sorted(plan.env_changed.items()):
+        rows += _change_rows("env", words.one_line(name), f"{_value(then)} → {_value(now)}", width)
+    for text in plan.files_changed:
+        rows += _change_rows("file", "", words.one_line(text), width)
+    if overrides.args:
+        rows += _change_rows("args", "", words.one_line(" ".join(overrides.args)), width)
+    if plan.env_same:
+        rows.append((_label(""), faint(f"= same  {words.plural(plan.env_same, 'env name')}")))
+    return rows
+
+
+def _value(value: str | None) -> str:
+    return "unset" if value is None else words.one_line(value) or '""'
+
+
+def _change_rows(kind: str, name: str, change: str, width: int) -> list[Line]:
+    head = (_label(""), Span("~ ", Role.WARN, True), dim(f"{kind:<4}  "))
+    line: Line = (*head, Span(f"{name} " if name else ""), strong(change))
+    if sum(cells(s.text) for s in line) <= width:
+        return [line]
+    rows: list[Line] = [(*head, Span(name))] if name else []
+    rows += [(_label(""), Span("        "), strong(text)) for text in wrap(change, width - _LABEL - 8)]
+    return rows
+
+
+def _check_rows(plan: Plan, width: int) -> list[Line]:
+    good = [check for check in plan.checks if check.state is not CheckState.REFUSE]
+    passed = [check for check in good if check.state is CheckState.OK]
+    rows: list[Line] = []
+    if passed or plan.refused:
+        total = len(plan.checks)
+        lead = f"{len(passed)} of {total}" if plan.refused else f"{len(good)} of {total}"
+        text = whole_facts([words.one_line(check.label or check.id) for check in passed], width - _LABEL - cells(lead) - 4, ", ")
+        mark = Span("✓ ", Role.OK) if not plan.refused else Span("· ", Role.FAINT)
+        rows.append((_label("check"), mark, Span(lead, Role.OK if not plan.refused else Role.DIM), dim(f"  {text}")))
+    for check in plan.checks:
+        if check.state is CheckState.WARN:
+            rows += [_warn(text, "" if rows else "check") for text in wrap(_check_text(check), width - _LABEL - 2)]
+    return rows
+
+
+def _time_row(plan: Plan, overrides: Overrides, width: int) -> Line:
+    if plan.usual_launch_s is None:
+        return (_label("time"), dim("not known yet: no launch of this kind was seen"))
+    kind = "with the cache kept" if overrides.keep_cache or plan.keep_cache else "with a cleared cache"
+    about = strong(f"about {words.short_duration(plan.usual_launch_s)}")
+    line = whole_spans([(_label("time"), about, dim(" to the first step")), (faint(f"  ({kind})"),)], width)
+    return line if line else (_label("time"), about)
+
+
+def what_changed(old: Plan, new: Plan) -> str:
+    """Say in words what made a plan another one; empty where nothing that matters did."""
+    facts = []
+    before, after = {p.pid: p for p in old.replaces}, {p.pid: p for p in new.replaces}
+    gone = [pid for pid in before if pid not in after]
+    come = [pid for pid in after if pid not in before]
+    if gone:
+        facts.append(f"pid {', '.join(map(str, gone))} {'is' if len(gone) == 1 else 'are'} gone")
+    if come:
+        names = ", ".join(f"{pid} ({program(after[pid].argv)})" for pid in come)
+        facts.append(f"pid {names} {'is' if len(come) == 1 else 'are'} new")
+    if old.files_changed != new.files_changed:
+        facts.append("a script was edited")
+    if old.under_way is None and new.under_way is not None:
+        facts.append(f"{new.under_way.operator} holds the lock")
+    if old.under_way is not None and new.under_way is None:
+        facts.append("the lock is free")
+    for check in new.refused:
+        if check.id not in {c.id for c in old.refused}:
+            facts.append(_check_text(check))
+    return " · ".join(facts)
+
+
+def plan_text(plan: Plan, view: PlanView) -> str:
+    """The plan for the clipboard."""
+    return f"plan {plan.plan_id}: {view.title}\n{as_text(view.rows)}\n"
+
+

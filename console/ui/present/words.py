@@ -1,0 +1,153 @@
+"""Numbers, durations, sizes and clock times in the words of the screens.
+
+`?` is not known, `–` is not applicable, `~` an estimate. Absent is never 0. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, tzinfo
+
+from console.state.texts import UNKNOWN, count, duration, gib, rate, size, span
+
+__all__ = ["UNKNOWN", "count", "duration", "gib", "rate", "size", "span"]
+
+NOT_APPLICABLE = "–"
+MINUS = "−"
+
+_GIB = 1024.0**3
+
+
+def short_duration(seconds: float | None) -> str:
+    """`0 s`, `0.8 s`, `12 s`, `1m 52s`: for rows where every cell counts."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    seconds = max(0.0, seconds)
+    if seconds < 0.095:
+        return "0 s"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    return _long(seconds)
+
+
+def whole_duration(seconds: float | None) -> str:
+    """`42 s`, `6m 12s`: what is counted in whole seconds."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    seconds = max(0.0, seconds)
+    return f"{int(seconds)} s" if seconds < 60 else _long(math.floor(seconds))
+
+
+def tight_duration(seconds: float | None) -> str:
+    """`42s`, `2m40s`, `3h05m`: the big number, without blanks."""
+    return whole_duration(seconds).replace(" ", "")
+
+
+def _long(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d {whole % 86400 // 3600}h"
+
+
+def age(seconds: float | None) -> str:
+    """`12 s old`, `4 min old`, `3 h old`."""
+    if seconds is None or not math.isfinite(seconds):
+        return "never seen"
+    seconds = max(0.0, seconds)
+    if seconds < 60:
+        return f"{int(seconds)} s old"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min old"
+    if seconds < 86400:
+        return f"{int(seconds // 3600)} h old"
+    return f"{int(seconds // 86400)} d old"
+
+
+def spread_of(value: float | None) -> str:
+    """A MAD in the unit of the value that it belongs to: `±0.2` beside `21.4K`."""
+    if value is None or not math.isfinite(value):
+        return ""
+    return f"±{value / 1000:.1f}" if value >= 50 else f"±{value:.0f}"
+
+
+def number(value: float | None) -> str:
+    """A queue depth or the like: `6`, `5.5`."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+
+
+def loss(value: float | None) -> str:
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3f}"
+
+
+def percent_change(value: float | None) -> str:
+    """`+2.1 %` or `−17 %`, with a sign."""
+    if value is None or not math.isfinite(value):
+        return ""
+    text = f"{abs(value):.1f}" if abs(value) < 9.95 else f"{abs(value):.0f}"
+    return f"{MINUS if value < 0 else '+'}{text} %"
+
+
+def whole_gib(value: int | None) -> str:
+    return UNKNOWN if value is None else f"{value / _GIB:.0f}"
+
+
+def clock(at: float | None, zone: tzinfo | None, *, seconds: bool = True) -> str:
+    """A moment in the operator's zone: `14:34:06` or `14:34`."""
+    if at is None or not math.isfinite(at):
+        return UNKNOWN
+    try:
+        return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S" if seconds else "%H:%M")
+    except (OverflowError, OSError, ValueError):
+        return UNKNOWN
+
+
+def plural(n: int, noun: str) -> str:
+    """`1 pid`, `2 pids`, `2 processes`."""
+    if n == 1:
+        return f"1 {noun}"
+    return f"{n:,} {noun}es" if noun.endswith("s") else f"{n:,} {noun}s"
+
+
+def gpu_list(indices: tuple[int, ...]) -> str:
+    """`6, 7` or `0–4, 6`: runs of three and more are joined."""
+    parts: list[str] = []
+    run: list[int] = []
+    for index in [*sorted(indices), None]:
+        if run and (index is None or index != run[-1] + 1):
+            parts.extend([f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(i) for i in run])
+            run = []
+        if index is not None:
+            run.append(index)
+    return ", ".join(parts)
+
+
+def one_line(text: str) -> str:
+    """Free text on one row: control characters become visible, line breaks blanks."""
+    out = []
+    for char in text:
+        code = ord(char)
+        if char in "\n\t\r":
+            out.append(" ")
+        elif code < 0x20:
+            out.append(chr(0x2400 + code))
+        elif code == 0x7F or 0x80 <= code < 0xA0 or 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069:
+            out.append("␡" if code == 0x7F else "�")
+        else:
+            out.append(char)
+    return "".join(out)
+
+
+def day(at: float, zone: tzinfo | None) -> str:
+    """`20 Aug`, for plots of many days."""
+    try:
+        moment = datetime.fromtimestamp(at, zone)
+    except (OverflowError, OSError, ValueError):
+        return UNKNOWN
+    return f"{moment.day} {moment.strftime('%b')}"

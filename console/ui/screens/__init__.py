@@ -1,0 +1,1 @@
+"""Screens: which widgets stand where, and what a key does."""

@@ -1,0 +1,46 @@
+"""What the screens need from an engine, as a protocol: the screens import neither engine nor link.
+
+The engine fulfils it; tests and the preview use a fake. Log and series are the state's own read-only views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from console.model import Accepted, Overrides, Plan, Snapshot
+from console.state.logbuffer import LogBuffer
+from console.state.series import Series
+
+
+class Source(Protocol):
+    """One target as the screens see it. Every method raises `ConsoleError`, none blocks."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot; its ages are of the moment of asking."""
+        ...
+
+    @property
+    def on_change(self) -> list[Callable[[], None]]:
+        """Called in the event loop when something changed, coalesced to about 10 Hz; at once for stage, verdict, link."""
+        ...
+
+    @property
+    def log(self) -> LogBuffer: ...
+
+    @property
+    def series(self) -> Mapping[str, Series]:
+        """`tok_s`, `loss`, `queue` (min_ready) and `gpu_memory:<index>` (bytes)."""
+        ...
+
+    @property
+    def declared_env(self) -> Mapping[str, str]:
+        """The environment that the config gives a run: what the edit dialog starts from."""
+        ...
+
+    async def plan(self, action: str, overrides: Overrides = ...) -> Plan: ...
+
+    async def execute(self, plan: Plan, overrides: Overrides = ...) -> Accepted: ...
+
+    def retry_link(self) -> None: ...

@@ -1,0 +1,1 @@
+"""Widgets: they show frozen views and send messages; they hold no logic about runs."""

@@ -1,0 +1,61 @@
+"""A widget that shows a frozen view: rows of spans. A new view repaints the rows that differ and nothing else."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region, Size
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from console.ui.present.look import to_ascii
+from console.ui.present.spans import Line, Role, View
+
+
+class RoleStyles(Widget):
+    """Turns roles into styles by component classes, so that every colour is a theme variable."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in Role}
+
+    ascii_only = reactive(False)
+
+    def style_of(self, role: Role, bold: bool) -> Style:
+        style = self.get_component_rich_style(f"role--{role}")
+        return style + Style(bold=True) if bold else style
+
+    def strip_of(self, line: Line, width: int) -> Strip:
+        """Render a line to exactly `width` cells."""
+        base = self.rich_style
+        segments = []
+        for span in line:
+            text = to_ascii(span.text) if self.ascii_only else span.text
+            segments.append(Segment(text, self.style_of(span.role, span.bold)))
+        return Strip(segments).adjust_cell_length(width, base)
+
+
+class LinesView(RoleStyles):
+    """Shows what a presentation function returned."""
+
+    view: reactive[View] = reactive((), repaint=False, always_update=False)
+
+    def watch_view(self, old: View, new: View) -> None:
+        if len(old) != len(new):
+            self.refresh()
+            return
+        width = self.size.width
+        changed = [Region(0, y, width, 1) for y, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+        if changed:
+            self.refresh(*changed)
+
+    def render_line(self, y: int) -> Strip:
+        view = self.view
+        return self.strip_of(view[y] if y < len(view) else (), self.size.width)
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return container.width
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.view)
