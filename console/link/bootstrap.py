@@ -38,8 +38,8 @@ NOISE_BYTES = 1 << 20
 
 _MODULE_NAMES = """
 base64 binascii bisect codecs collections ctypes datetime errno fcntl functools glob grp hashlib hmac importlib.util
-io itertools json linecache math mmap os platform pwd re resource secrets select selectors shlex shutil signal socket stat string
-struct subprocess tempfile threading time traceback types typing uuid warnings zlib
+io itertools json linecache math mmap os platform pwd re resource secrets select selectors shlex shutil signal socket
+stat string struct subprocess tempfile threading time traceback types typing uuid warnings zlib
 """
 MODULES = tuple(_MODULE_NAMES.split())
 """What the host side may import; a Python without one of them is called incomplete before anything is sent to it."""
