@@ -153,13 +153,13 @@ def cli() -> None:
 @click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
 def open_(target: str | None, read_only: bool, ascii_only: bool, **options: Any) -> int:
     """Open the terminal console on TARGET (the default command)."""
-    from console.ui import launch
+    from console import tui
 
     config_path = options["config_path"]
-    if target is None and options["host"] is None and launch.no_config_yet(config_path):
-        return launch.run_without_config(ascii_only=ascii_only)
+    if target is None and options["host"] is None and tui.no_config_yet(config_path):
+        return tui.run_without_config(ascii_only=ascii_only)
     name, chosen = _choose(target, options)
-    return launch.run(name, chosen, read_only=read_only, ascii_only=ascii_only)
+    return tui.run(name, chosen, read_only=read_only, ascii_only=ascii_only)
 
 
 def _overrides(env: tuple[str, ...], unset: tuple[str, ...], args: tuple[str, ...], **rest: Any) -> Overrides:

@@ -36,20 +36,18 @@ def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool
 
 
 def _screen(host: DemoHost, *, ascii_only: bool) -> int:
-    from console.ui import launch
+    from console import tui
 
     commands = [
-        launch.ExtraCommand(
+        tui.ExtraCommand(
             f"Fault: {each.name}", f"{each.summary} ({each.takes})", lambda name=each.name: _inject(host, name)
         )
         for each in faults.CATALOGUE.values()
     ]
     commands.append(
-        launch.ExtraCommand(
-            "Fault: none", "Everything works again from the next start on.", lambda: _inject(host, "none")
-        )
+        tui.ExtraCommand("Fault: none", "Everything works again from the next start on.", lambda: _inject(host, "none"))
     )
-    return launch.run(NAME, host.target, read_only=False, ascii_only=ascii_only, commands=commands)
+    return tui.run(NAME, host.target, read_only=False, ascii_only=ascii_only, commands=commands)
 
 
 def _inject(host: DemoHost, name: str) -> str:

@@ -51,12 +51,9 @@ class Following:
         self._attached = False
         self._growth: dict[str, GrowthIndex] = {}
         self._bt_offset_s = 0.0
-        self._steps_head: tuple[Sample, ...] = ()
-        self._last_step: Sample | None = None
         self._first_error: Entry | None = None
         self._scanned = 0
         self._tail_said = (-1, 0.0)
-        self._counted = (0, 0)
         self._run_over = False
 
     # -- what the engine tells ----------------------------------------------------------------------------------------
@@ -91,9 +88,9 @@ class Following:
         self._wanted = wanted
         self._flow.begin(wanted.path, wanted.pid)
         self._attached = False
-        self._steps_head, self._last_step, self._first_error = (), None, None
+        self._first_error = None
         self._scanned = self._buffer.end
-        self._tail_said, self._counted = (-1, 0.0), (0, 0)
+        self._tail_said = (-1, 0.0)
         self._attach_soon()
 
     def stop(self, effect: events.StopFollowing) -> None:
@@ -113,14 +110,11 @@ class Following:
 
     async def _attach(self, wanted: events.FollowLog) -> None:
         try:
-            if self._flow.can_resume:
-                await self._request_follow(from_end=False)
-                return
             await self._load_growth(wanted.run)
+            self._flow.history_until = None
             size = 0
-            if not wanted.from_start:
-                size = await self._take_head(wanted.path)
-            self._flow.history_until = size
+            if not wanted.from_start and not self._flow.can_resume:
+                size = await self._take_head(wanted)
             await self._request_follow(from_end=size > HEAD_BYTES + TAIL_BYTES)
         except ConsoleError as error:
             # A lost link attaches again when it is back; anything else is told as the log's state.
@@ -143,35 +137,24 @@ class Following:
         self._growth = {run: GrowthIndex(records)}
         return self._growth[run]
 
-    async def _take_head(self, path: str) -> int:
-        """Read how the log began; return its size now, 0 where it isn't there."""
-        operation = protocol.LogRead(id=self._link.next_id(), path=path, offset=0, length=HEAD_BYTES)
+    async def _take_head(self, wanted: events.FollowLog) -> int:
+        """Read how a long log began; return its size now, 0 where it isn't there."""
+        operation = protocol.LogRead(id=self._link.next_id(), path=wanted.path, offset=0, length=HEAD_BYTES)
         reply, data = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
         if not reply.ok:
             return 0
         size = int(reply.data.get("size", len(data)))
-        samples = self._flow.head_samples(data)
-        self._steps_head = tuple(sample for sample in samples if sample.kind is Kind.STEP)[:64]
         if size > HEAD_BYTES + TAIL_BYTES:
-            self._flow.take_head(data, self._written_at)
+            self._say_samples(wanted, self._flow.take_head(data, self._written_at), is_history=True)
         return size
 
     async def _tell_step_times(self, effect: events.ReadHead) -> None:
-        """Answer ReadHead: when the first two steps and the last one were written."""
+        """Answer ReadHead: what the flight recorder knows of when the log grew; its lines were dated on the way in."""
         try:
             growth = await self._load_growth(effect.run)
-            if not self._steps_head:
-                await self._take_head(effect.path)
         except ConsoleError:
             return  # asked again by the machine when the link is back
-        first = _first_two(self._steps_head, growth)
-        last = None
-        if self._last_step is not None and self._last_step.step is not None:
-            bt = growth.written_bt(self._last_step.offset + 1)
-            last = events.StepTime(self._last_step.step, bt) if bt is not None else None
-        self._feed(
-            events.StepTimesKnown(at=self._now(), run=effect.run, first=first, last=last, grew_bt=growth.last_bt)
-        )
+        self._feed(events.StepTimesKnown(at=self._now(), run=effect.run, grew_bt=growth.last_bt))
 
     def _written_at(self, end_offset: int) -> float:
         """Return when the bytes up to an offset were written; now where nobody noted it."""
@@ -190,7 +173,8 @@ class Following:
         taken = self._flow.take(event, data, self._written_at, now)
         self._feed(events.LogSaid(at=now, follow=wanted.follow, log=event))
         if data:
-            self._say_samples(wanted, taken, event.offset + len(data), now)
+            until = self._flow.history_until
+            self._say_samples(wanted, taken.samples, is_history=until is not None and event.offset < until)
         if taken.phase:
             self._feed(events.PhaseSeen(at=now, follow=wanted.follow, text=taken.phase))
         if taken.lines:
@@ -198,17 +182,16 @@ class Following:
         if self._run_over:
             self._say_tail(at_once=True)
 
-    def _say_samples(self, wanted: events.FollowLog, taken: Taken, end_offset: int, now: float) -> None:
-        steps = [sample for sample in taken.samples if sample.kind is Kind.STEP and sample.step is not None]
-        if steps:
-            self._last_step = steps[-1]
+    def _say_samples(self, wanted: events.FollowLog, samples: tuple[Sample, ...], *, is_history: bool) -> None:
         seen, understood, name = self._flow.understood
+        dated = is_history and bool(self._growth.get(wanted.run))
         self._feed(
             events.SamplesSeen(
-                at=now,
+                at=self._now(),
                 follow=wanted.follow,
-                samples=taken.samples,
-                live=end_offset > self._flow.history_until,
+                samples=samples,
+                live=not is_history,
+                dated=dated,
                 format=name,
                 lines_seen=seen,
                 lines_understood=understood,
@@ -267,18 +250,3 @@ class Following:
         """Return (line number from 1, byte offset, text); the number counts from where we began to read."""
         first = self._first_error
         return (first.number + 1, first.offset or 0, first.text) if first is not None else None
-
-
-def _first_two(steps: tuple[Sample, ...], growth: GrowthIndex) -> tuple[events.StepTime, events.StepTime] | None:
-    """Return the first two increasing steps with the times at which their lines were there, if both are known."""
-    found: list[events.StepTime] = []
-    for sample in steps:
-        if sample.step is None or (found and sample.step <= found[-1].step):
-            continue
-        bt = growth.written_bt(sample.offset + 1)
-        if bt is None:
-            return None
-        found.append(events.StepTime(sample.step, bt))
-        if len(found) == 2:
-            return found[0], found[1]
-    return None

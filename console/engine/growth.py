@@ -28,6 +28,9 @@ class GrowthIndex:
             self._sizes.append(record.size)
             self._times_bt.append(record.bt)
 
+    def __bool__(self) -> bool:
+        return bool(self._sizes)
+
     @property
     def last_bt(self) -> float | None:
         """Host boot time at which the log last grew, or None where nobody noted it."""

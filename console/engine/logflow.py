@@ -51,8 +51,8 @@ class LogFlow:
     pid: int | None = None
     dev: int | None = None
     inode: int | None = None
-    history_until: int = 0
-    """Bytes before this were written before we came: their arrival time tells nothing."""
+    history_until: int | None = None
+    """Bytes before this were written before we came: their arrival tells nothing. None until the first word of it."""
     _before: bytes = b""
     _splitter: LineSplitter = field(default_factory=LineSplitter)
     _parser: Parser = field(init=False)
@@ -65,7 +65,7 @@ class LogFlow:
     def begin(self, path: str, pid: int | None) -> None:
         """Forget the last log; another run's is read next."""
         self.path, self.pid, self.dev, self.inode = path, pid, None, None
-        self.history_until, self._before = 0, b""
+        self.history_until, self._before = None, b""
         self._splitter = LineSplitter()
         self._parser = Parser(self.metrics.format, self.metrics.tokens_per_step)
         self.buffer.clear()
@@ -98,12 +98,6 @@ class LogFlow:
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 
-    def head_samples(self, data: bytes) -> tuple[Sample, ...]:
-        """Return what the start of a log reports, without taking it in; times mean nothing."""
-        parser = Parser(self.metrics.format, self.metrics.tokens_per_step)
-        lines = LineSplitter().feed(data, 0, 0.0)
-        return tuple(sample for line in lines for sample in parser.feed(line, live=False))
-
     def take_head(self, data: bytes, clock: Clock) -> tuple[Sample, ...]:
         """Read the start of a log whose middle is left out: its first steps and what its header says."""
         splitter = LineSplitter()
@@ -119,6 +113,8 @@ class LogFlow:
         restarted = event.state in ("truncated", "rotated")
         if restarted:
             self._restart(event, now)
+        if self.history_until is None and event.size is not None:
+            self.history_until = event.size
         if event.dev is not None:
             self.dev, self.inode = event.dev, event.inode
         if not data:
@@ -140,19 +136,19 @@ class LogFlow:
 
     @property
     def understood(self) -> tuple[int, int, str | None]:
-        """Lines seen, lines that gave a sample, and the format in use."""
+        """Lines seen, those of them that gave a step, and the format in use."""
         seen = self._parser.understood
-        return seen.lines, seen.matched, seen.format
+        return seen.lines, seen.steps, seen.format
 
     def _is_live(self, line: RawLine) -> bool:
-        return line.end_offset > self.history_until
+        return self.history_until is None or line.end_offset > self.history_until
 
     def _restart(self, event: LogEvent, now: float) -> None:
         self.buffer.append(self._splitter.reset(0))
         self.buffer.set_live(None)
         text = "was truncated" if event.state == "truncated" else "was replaced by a new file"
         self.buffer.note(f"log {text}{': ' + event.detail if event.detail else ''}", now)
-        self._before, self.history_until = b"", 0
+        self._before, self.history_until = b"", 0  # a file that begins while we watch has no history
 
     def _jump(self, event: LogEvent, now: float) -> None:
         """Bytes are left out before this chunk: say so, unless it is where we begin."""

@@ -34,20 +34,29 @@ class Progress:
 
 
 async def until_outcome(
-    engine: Engine, wanted: str, *, run_id: str | None, deadline: float | None, progress: Progress
+    engine: Engine,
+    wanted: str,
+    *,
+    run_id: str | None,
+    deadline: float | None,
+    progress: Progress,
+    since: float | None = None,
 ) -> tuple[Snapshot, outcome.Outcome]:
-    """Wait until `wanted` is reached or can't be any more, or the deadline passes."""
+    """Wait until `wanted` is reached or can't be any more, or the deadline passes.
+
+    `since`: when the run was asked for, where we did; the run that it replaces may still be shown for a moment.
+    """
 
     def settled(snapshot: Snapshot) -> tuple[Snapshot, outcome.Outcome] | None:
         progress.show(snapshot)
-        judged = outcome.judge(snapshot, wanted, run_id=run_id)
+        judged = outcome.judge(snapshot, wanted, run_id=run_id, since=since)
         return (snapshot, judged) if judged.settled else None
 
     found = await engine.until(settled, deadline)
     if found is not None:
         return found
     snapshot = engine.snapshot
-    return snapshot, outcome.judge(snapshot, wanted, run_id=run_id)
+    return snapshot, outcome.judge(snapshot, wanted, run_id=run_id, since=since)
 
 
 def report(engine: Engine, snapshot: Snapshot, judged: outcome.Outcome, wanted: str, *, as_json: bool) -> int:

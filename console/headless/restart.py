@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from console.config import Target
 from console.engine import Engine
 from console.headless import follow, output, store
-from console.headless.session import deadline_after, first_word, opened, run_async
+from console.headless.session import deadline_after, opened, run_async, settled
 from console.model import Accepted, Overrides, Plan
 from console.reasons import ConsoleError, Exit, Reason, reason_of
 
@@ -45,7 +45,7 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
     deadline = deadline_after(options.timeout)
     overrides = _stored_overrides(name, overrides, options)
     async with opened(name, target) as engine:
-        snapshot = await first_word(engine, deadline)
+        snapshot = await settled(engine, deadline)
         follow.require_expected(snapshot, options.expect_run)
         refuse_if_under_way(engine, options.expect_run)
         plan = await engine.plan("restart", overrides)
@@ -54,13 +54,19 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
         _require_same(plan, options.plan_id)
         require_checks(plan)
         require_confirmed(plan, confirmed=options.yes or options.plan_id is not None)
+        asked_at = engine.now()
         accepted = await engine.execute(plan, overrides)
         store.save_run(accepted.run_id, name)
         if options.detach or options.wait_for == "accepted":
             return report_accepted(name, accepted, as_json=options.as_json)
         wanted = options.wait_for or "stepping"
         snapshot, judged = await follow.until_outcome(
-            engine, wanted, run_id=accepted.run_id, deadline=deadline, progress=follow.Progress()
+            engine,
+            wanted,
+            run_id=accepted.run_id,
+            deadline=deadline,
+            progress=follow.Progress(),
+            since=asked_at,
         )
         return follow.report(engine, snapshot, judged, wanted, as_json=options.as_json)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from console.config import Target
 from console.engine import Engine
-from console.model import LinkState, Snapshot
+from console.model import LinkState, LogState, Snapshot
 from console.reasons import ConsoleError, Exit, Reason, reason_of
 
 T = TypeVar("T")
@@ -68,6 +68,30 @@ async def first_word(engine: Engine, deadline: float | None) -> Snapshot:
     if found is None:
         raise ConsoleError(Reason.LINK_TIMEOUT, "the host gave no word in time", Exit.TIMEOUT)
     return found
+
+
+_PATIENCE_S = 8.0
+
+
+async def settled(engine: Engine, deadline: float | None) -> Snapshot:
+    """Wait until the host, the GPUs and the log's end have each spoken once, as far as they do within 8 s.
+
+    Raises: as `first_word`.
+    """
+    await first_word(engine, deadline)
+    patience = deadline_after(_PATIENCE_S)
+    if deadline is not None and patience is not None:
+        patience = min(patience, deadline)
+    await engine.until(lambda snapshot: snapshot if _all_have_spoken(snapshot) else None, patience)
+    return engine.snapshot
+
+
+def _all_have_spoken(snapshot: Snapshot) -> bool:
+    if snapshot.gpus.source == "unknown":
+        return False
+    if snapshot.run is None or snapshot.log.state in (LogState.NONE, LogState.MISSING, LogState.EMPTY):
+        return True
+    return snapshot.log.caught_up
 
 
 def link_error(snapshot: Snapshot) -> ConsoleError:

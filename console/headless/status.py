@@ -6,12 +6,10 @@ from typing import Any
 
 from console.config import Target
 from console.headless import follow, output
-from console.headless.session import deadline_after, first_word, opened, run_async
-from console.model import Gpu, LogState, Severity, Snapshot, StageState, Verdict
+from console.headless.session import deadline_after, opened, run_async, settled
+from console.model import Gpu, Severity, Snapshot, StageState, Verdict
 from console.reasons import ConsoleError, Exit
 from console.state import outcome
-
-_PATIENCE_S = 8.0
 
 
 def run(name: str, target: Target, *, check: bool, timeout: float | None, as_json: bool) -> int:
@@ -27,11 +25,8 @@ def run(name: str, target: Target, *, check: bool, timeout: float | None, as_jso
 
 async def _status(name: str, target: Target, *, check: bool, timeout_s: float | None, as_json: bool) -> int:
     deadline = deadline_after(timeout_s)
-    patience = deadline_after(min(timeout_s, _PATIENCE_S) if timeout_s is not None else _PATIENCE_S)
     async with opened(name, target) as engine:
-        await first_word(engine, deadline)
-        await engine.until(lambda snapshot: snapshot if _complete(snapshot) else None, patience)
-        snapshot = engine.snapshot
+        snapshot = await settled(engine, deadline)
         code = outcome.check_exit_code(snapshot)
         if as_json:
             output.emit_json(status_json(snapshot) | {"exit_code": int(code if check else Exit.OK)})
@@ -39,15 +34,6 @@ async def _status(name: str, target: Target, *, check: bool, timeout_s: float | 
             for line in status_lines(snapshot):
                 output.say(line)
         return code if check else Exit.OK
-
-
-def _complete(snapshot: Snapshot) -> bool:
-    """Whether every source has spoken once: the host, the GPUs and, where there is a log, its tail."""
-    if snapshot.gpus.source == "unknown":
-        return False
-    if snapshot.run is None or snapshot.log.state in (LogState.NONE, LogState.MISSING, LogState.EMPTY):
-        return True
-    return snapshot.log.caught_up
 
 
 def status_lines(snapshot: Snapshot) -> list[str]:

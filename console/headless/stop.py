@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.config import Target
 from console.headless import follow, output, restart, store
-from console.headless.session import deadline_after, first_word, opened, run_async
+from console.headless.session import deadline_after, opened, run_async, settled
 from console.reasons import ConsoleError, Exit, Reason
 
 
@@ -35,7 +35,7 @@ def run(
 async def _stop(name: str, target: Target, options: restart.Options) -> int:
     deadline = deadline_after(options.timeout)
     async with opened(name, target) as engine:
-        snapshot = await first_word(engine, deadline)
+        snapshot = await settled(engine, deadline)
         follow.require_expected(snapshot, options.expect_run)
         plan = await engine.plan("stop")
         if not plan.replaces:
@@ -53,6 +53,11 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
         if options.detach:
             return restart.report_accepted(name, accepted, as_json=options.as_json)
         found, judged = await follow.until_outcome(
-            engine, "free", run_id=accepted.run_id, deadline=deadline, progress=follow.Progress(quiet_before=True)
+            engine,
+            "free",
+            # The stop of a hand-started run has a record of its own, which is never "the run" on the screen.
+            run_id=None if plan.replaced_by_hand else accepted.run_id,
+            deadline=deadline,
+            progress=follow.Progress(quiet_before=True),
         )
         return follow.report(engine, found, judged, "free", as_json=options.as_json)

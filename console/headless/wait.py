@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.config import Target
 from console.headless import follow, output
-from console.headless.session import deadline_after, first_word, opened, run_async
+from console.headless.session import deadline_after, opened, run_async, settled
 from console.model import Snapshot
 from console.reasons import ConsoleError, Exit, Reason
 
@@ -25,7 +25,7 @@ async def _wait(
 ) -> int:
     deadline = deadline_after(timeout)
     async with opened(name, target) as engine:
-        snapshot = await first_word(engine, deadline)
+        snapshot = await settled(engine, deadline)
         run_id = _run_id(snapshot, which)
         found, judged = await follow.until_outcome(
             engine, wanted, run_id=run_id, deadline=deadline, progress=follow.Progress(quiet_before=True)

@@ -104,6 +104,8 @@ class SamplesSeen(Struct, frozen=True, kw_only=True):
     follow: int
     samples: tuple[Sample, ...] = ()
     live: bool = True
+    dated: bool = False
+    """Each sample's `at` is when its line was written, by the flight recorder: as good as having watched."""
     format: str | None = None
     lines_seen: int = 0
     """Lines read since the follow began, and those of them that gave a step (Parser.understood, minus its start)."""

@@ -376,10 +376,11 @@ def _log_said(log: LogFacts, event: events.LogSaid, at: float) -> LogFacts:
 
 
 def _samples(state: TargetState, event: events.SamplesSeen) -> TargetState:
-    live = event.live and not state.log.is_catching_up
+    live = event.dated or (event.live and not state.log.is_catching_up)
+    now = None if event.dated else state.at
     is_own = state.subject is not None and state.subject.is_own
     seen = training.see(
-        state.training, event.samples, state.at, live=live, is_own=is_own, baseline=state.history.baseline_tok_s
+        state.training, event.samples, now, live=live, is_own=is_own, baseline=state.history.baseline_tok_s
     )
     seen = replace(
         seen,
@@ -451,8 +452,7 @@ def _see_contexts(state: TargetState) -> TargetState:
         return state
     if not _has_spawned(state) or state.launch.state(Stage.CUDA) is StageState.DONE:
         return state
-    spawned_bt = state.launch.fact(Stage.SPAWNED).ended_bt
-    if subject.is_own and (spawned_bt is None or said.bt < spawned_bt):
+    if subject.record is not None and (subject.record.spawned_bt is None or said.bt < subject.record.spawned_bt):
         return state
     if state.target.gpus.expected == 0:
         return _launched(state, launch.CudaNotWanted())

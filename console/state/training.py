@@ -93,14 +93,21 @@ class Training(Struct, frozen=True, kw_only=True):
 
 
 def see(
-    training: Training, samples: Sequence[Sample], at: float, *, live: bool, is_own: bool, baseline: float | None
+    training: Training,
+    samples: Sequence[Sample],
+    now: float | None,
+    *,
+    live: bool,
+    is_own: bool,
+    baseline: float | None,
 ) -> Training:
-    """Fold samples in, in the log's order.
+    """Fold samples in, in the log's order; with `now` None each sample's own `at` is when its line was written.
 
     `is_own`: the whole log belongs to this run. Else only a live step proves anything, since older lines may be those
     of a run before it.
     """
     for sample in samples:
+        at = sample.at if now is None else now
         if sample.checkpoint is not None:
             training = _checkpoint(training, sample, at if live else None)
         if sample.kind is Kind.STEP and sample.step is not None:

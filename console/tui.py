@@ -1,0 +1,62 @@
+"""Opening the terminal console: an engine and the app on top of it, for as long as the screen is open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from console import configfile
+from console.config import Target
+from console.engine import Engine
+from console.headless.session import operator, origin
+from console.reasons import Exit
+from console.ui.app import ConsoleApp
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraCommand:
+    """A palette entry that isn't part of the console itself: the demo's faults."""
+
+    title: str
+    help: str
+    run: Callable[[], str]
+    """Does it and returns what to tell the operator."""
+
+
+def no_config_yet(path: Path | None) -> bool:
+    """Whether there is nothing to open: no config was named and the usual one isn't there."""
+    return path is None and not configfile.default_path().exists()
+
+
+def run_without_config(*, ascii_only: bool) -> int:
+    """Show the page that says how to begin; its `d` opens the demo."""
+    chosen = ConsoleApp(None, ascii_only=ascii_only, config_path=str(configfile.default_path())).run()
+    if chosen == "demo":
+        from console.demo import command
+
+        return command.run(fault=None, serve=None, speed=1.0, ascii_only=ascii_only)
+    return Exit.OK
+
+
+def run(name: str, target: Target, *, read_only: bool, ascii_only: bool, commands: Sequence[ExtraCommand] = ()) -> int:
+    """Show the target until the operator quits; return the exit code."""
+    return asyncio.run(_run(name, target, read_only=read_only, ascii_only=ascii_only, commands=commands))
+
+
+async def _run(
+    name: str, target: Target, *, read_only: bool, ascii_only: bool, commands: Sequence[ExtraCommand]
+) -> int:
+    engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only)
+    app = ConsoleApp(engine, read_only=read_only, ascii_only=ascii_only, extra=commands)
+    watching = asyncio.create_task(engine.run())
+    watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
+    try:
+        await app.run_async()
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+    if not watching.cancelled() and (failure := watching.exception()) is not None:
+        raise failure
+    return app.return_code or Exit.OK
