@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from console import configfile
@@ -13,16 +12,7 @@ from console.engine import Engine
 from console.headless.session import operator, origin
 from console.reasons import Exit
 from console.ui.app import ConsoleApp
-
-
-@dataclass(frozen=True, slots=True)
-class ExtraCommand:
-    """A palette entry that isn't part of the console itself: the demo's faults."""
-
-    title: str
-    help: str
-    run: Callable[[], str]
-    """Does it and returns what to tell the operator."""
+from console.ui.palette import ExtraCommand
 
 
 def no_config_yet(path: Path | None) -> bool:

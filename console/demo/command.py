@@ -37,15 +37,16 @@ def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool
 
 def _screen(host: DemoHost, *, ascii_only: bool) -> int:
     from console import tui
+    from console.ui.palette import ExtraCommand
 
     commands = [
-        tui.ExtraCommand(
+        ExtraCommand(
             f"Fault: {each.name}", f"{each.summary} ({each.takes})", lambda name=each.name: _inject(host, name)
         )
         for each in faults.CATALOGUE.values()
     ]
     commands.append(
-        tui.ExtraCommand("Fault: none", "Everything works again from the next start on.", lambda: _inject(host, "none"))
+        ExtraCommand("Fault: none", "Everything works again from the next start on.", lambda: _inject(host, "none"))
     )
     return tui.run(NAME, host.target, read_only=False, ascii_only=ascii_only, commands=commands)
 

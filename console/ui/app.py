@@ -6,7 +6,7 @@ Start: `ConsoleApp(source).run()`; without a source the page without a config is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from textual.screen import Screen
 from console.model import LinkState, Snapshot, Verdict
 from console.resources import stylesheet_path
 from console.ui import plot, terminal
-from console.ui.palette import ActionCommands
+from console.ui.palette import ActionCommands, ExtraCommand, ExtraCommands
 from console.ui.present import words
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
@@ -36,7 +36,7 @@ class ConsoleApp(App[str]):
 
     CSS_PATH: ClassVar[list[str]] = [str(stylesheet_path("main.tcss"))]
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[Any]] = {ActionCommands}
+    COMMANDS: ClassVar[set[Any]] = {ActionCommands, ExtraCommands}
     NOTIFICATION_TIMEOUT = _TOAST_S
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "quit", "quit", id="app.quit", show=False, priority=True),
@@ -54,6 +54,7 @@ class ConsoleApp(App[str]):
         light: bool = False,
         zone: tzinfo | None = None,
         config_path: str = "",
+        extra: Sequence[ExtraCommand] = (),
     ) -> None:
         # Textual takes NO_COLOR out of the environment, so the theme is chosen before.
         theme = choose_theme(os.environ, light=light)
@@ -63,6 +64,7 @@ class ConsoleApp(App[str]):
         self.ascii_only = ascii_only
         self.look = Look(glyphs=ASCII if ascii_only else UNICODE, zone=zone)
         self._config_path = config_path
+        self.extra = tuple(extra)
         for ours in THEMES:
             self.register_theme(ours)
         self.theme = theme

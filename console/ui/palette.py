@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -9,6 +11,38 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from console.ui.actions import Action, key_name, offered
 from console.ui.screens.base import ActionScreen
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraCommand:
+    """A palette entry that isn't part of the console itself: the demo's faults."""
+
+    title: str
+    help: str
+    run: Callable[[], str]
+    """Does it and returns what to tell the operator."""
+
+
+class ExtraCommands(Provider):
+    """Offers what whoever opened the app has added."""
+
+    def _extra(self) -> tuple[ExtraCommand, ...]:
+        return getattr(self.app, "extra", ())
+
+    async def discover(self) -> Hits:
+        for command in self._extra():
+            yield DiscoveryHit(command.title, partial(self._run, command), help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in self._extra():
+            score = max(matcher.match(command.title), matcher.match(f"{command.title} {command.help}") * 0.6)
+            if score > 0:
+                yield Hit(score, command.title, partial(self._run, command), help=command.help)
+
+    def _run(self, command: ExtraCommand) -> None:
+        self.app.clear_notifications()
+        self.app.notify(command.run(), timeout=4.0, markup=False)
 
 
 class ActionCommands(Provider):
