@@ -1,0 +1,637 @@
+"""Launches as stories: what the host, the GPUs and the log say, and which stages that proves."""
+
+from msgspec.structs import replace
+
+from console import config
+from console.model import LogState, Stage, StageState, Verdict
+from console.protocol import CudaRecord, ExitRecord, HostStage, RunRecord
+from console.reasons import Exit
+from console.state import events
+from tests.state.story import LOG, Story, done, sample
+
+DONE, ACTIVE, PENDING = StageState.DONE, StageState.ACTIVE, StageState.PENDING
+FAILED, NOT_REACHED, UNKNOWN, SKIPPED = (
+    StageState.FAILED,
+    StageState.NOT_REACHED,
+    StageState.UNKNOWN,
+    StageState.SKIPPED,
+)
+
+
+def test_nothing_is_claimed_before_the_host_speaks() -> None:
+    story = Story()
+    assert story.verdict is Verdict.NO_WORD
+
+    story.up()
+
+    assert story.verdict is Verdict.NO_WORD
+    assert story.states == [PENDING] * 5
+
+
+def test_no_run_at_all_is_idle() -> None:
+    story = Story().up().said(None)
+
+    assert story.verdict is Verdict.IDLE
+    assert story.snapshot.run is None
+    assert story.outcome("free").exit_code is Exit.OK
+
+
+def test_healthy_launch_goes_through_five_stages_each_with_its_evidence() -> None:
+    story = Story().up().host()
+    assert story.verdict is Verdict.LAUNCHING
+
+    story.journal(
+        Stage.KILLING, HostStage(state="active", began_bt=story.bt, evidence="TERM, 14 s of 20 s left"), "killing"
+    )
+    assert story.snapshot.active_stage is Stage.KILLING
+    assert story.stage(Stage.KILLING).evidence == "TERM, 14 s of 20 s left"
+
+    story.killed().cleared().spawned()
+    assert story.states == [DONE, DONE, DONE, ACTIVE, PENDING]
+
+    story.cuda()
+    assert story.states == [DONE, DONE, DONE, DONE, ACTIVE]
+    assert story.outcome("stepping").word == "PENDING"
+    assert story.outcome("cuda").exit_code is Exit.OK
+
+    story.after(94.0).steps(1, 2)
+    assert story.verdict is Verdict.STEPPING
+    assert [status.evidence for status in story.snapshot.stages] == [
+        "2 pids, 574 GiB",
+        "3.1 GiB set aside",
+        "pid 84933",
+        "8/8 contexts",
+        "steps 1, 2 seen",
+    ]
+    assert story.stage(Stage.CUDA).detail == "8/8 GPUs hold a context (nvml pid in tree)"
+    assert story.outcome("stepping").exit_code is Exit.OK
+
+
+def test_durations_are_those_of_the_host() -> None:
+    story = Story().stepping()
+
+    took = [status.took_s for status in story.snapshot.stages]
+
+    assert [round(each or 0.0, 2) for each in took] == [11.8, 0.01, 0.8, 112.0, 98.0]
+    assert story.snapshot.run is not None
+    assert round(story.snapshot.run.launch_s or 0.0, 1) == 222.6
+
+
+def test_stage_without_the_keepers_proof_is_unknown_not_done() -> None:
+    story = Story().up().host()
+
+    story.journal(Stage.CACHE, HostStage(state="done", began_bt=story.bt, ended_bt=story.bt), "cache")
+
+    assert story.stage(Stage.CACHE).state is UNKNOWN
+    assert story.stage(Stage.CACHE).why == "the keeper states no proof"
+
+
+def test_skipped_stages_say_why() -> None:
+    story = Story().up().host()
+
+    story.journal(Stage.KILLING, HostStage(state="skipped", why="nothing ran"), "killing")
+
+    assert story.stage(Stage.KILLING).state is SKIPPED
+    assert story.stage(Stage.KILLING).why == "nothing ran"
+
+
+# -- CUDA -------------------------------------------------------------------------------------------------------------
+
+
+def test_six_of_eight_contexts_name_the_missing_ones() -> None:
+    story = Story().launched().after(5).gpus(contexts=6)
+
+    cuda = story.stage(Stage.CUDA)
+
+    assert (cuda.state, cuda.have, cuda.want, cuda.missing) == (ACTIVE, 6, 8, (6, 7))
+    assert cuda.evidence == "6/8, not yet: 6, 7"
+    assert story.outcome("stepping").where == "cuda 6/8"
+
+
+def test_contexts_of_the_run_before_prove_nothing() -> None:
+    story = Story().up().host().gpus(contexts=8)
+    story.killed().gpus(contexts=8).after(1).cleared()
+    before_spawn = story.state.gpus.event
+    story.spawned()
+
+    assert before_spawn is not None
+    story.tell(events.GpusSaid(at=story.at, gpus=before_spawn))
+
+    assert story.stage(Stage.CUDA).state is ACTIVE
+
+
+def test_deadline_passed_is_a_warning_and_never_a_failure() -> None:
+    story = Story().launched().gpus(contexts=6).ticks(301)
+
+    assert story.stage(Stage.CUDA).state is StageState.LATE
+    assert story.verdict is Verdict.LAUNCHING
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.slug == "stage_late"
+    assert "GPU 6, 7 hold no context" in story.snapshot.reason.detail
+    assert story.outcome("stepping").word == "LATE"
+    assert story.outcome("stepping").exit_code is Exit.TIMEOUT
+
+    story.cuda(took_s=1.0)
+
+    assert story.stage(Stage.CUDA).state is DONE
+
+
+def test_no_stage_is_called_late_while_the_link_is_lost() -> None:
+    story = Story().launched().gpus(contexts=6).down().ticks(400)
+
+    assert story.stage(Stage.CUDA).state is UNKNOWN
+
+    story.up().host()
+
+    assert story.stage(Stage.CUDA).state is ACTIVE
+
+
+def test_steps_without_all_contexts_leave_cuda_unknown_and_never_claimed() -> None:
+    story = Story().launched().after(5).gpus(contexts=6)
+
+    story.samples(sample(1)).after(2).samples(sample(2))
+
+    assert story.stage(Stage.STEPPING).state is DONE
+    assert story.stage(Stage.CUDA).state is UNKNOWN
+    assert story.stage(Stage.CUDA).why == "6 of 8 contexts seen, yet steps are made"
+    assert story.verdict is Verdict.STEPPING
+
+
+def test_contexts_that_are_proved_behind_the_steps_still_count() -> None:
+    story = Story().launched().after(5).samples(sample(1)).after(2).samples(sample(2))
+    assert story.stage(Stage.CUDA).state is UNKNOWN
+
+    story.gpus(contexts=8)
+
+    assert story.stage(Stage.CUDA).state is DONE
+
+
+def test_host_without_a_gpu_source_has_cuda_unknown_with_the_reason() -> None:
+    story = Story().launched()
+
+    story.host(cuda=CudaRecord(source="none", why="nvidia-smi not found"))
+
+    assert story.stage(Stage.CUDA).state is UNKNOWN
+    assert story.stage(Stage.CUDA).why == "not observable: nvidia-smi not found"
+    assert story.snapshot.active_stage is Stage.STEPPING
+
+
+def test_run_that_expects_no_gpu_skips_cuda() -> None:
+    story = Story(target=config.Target(gpus=config.Gpus(expected=0))).launched().gpus(contexts=0, count=0)
+
+    assert story.stage(Stage.CUDA).state is SKIPPED
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+def test_one_step_is_no_stepping() -> None:
+    story = Story().launched().cuda().samples(sample(7), sample(7))
+
+    assert story.stage(Stage.STEPPING).state is ACTIVE
+
+
+def test_falling_step_numbers_are_no_stepping() -> None:
+    story = Story().launched().cuda().samples(sample(9), sample(8), sample(7))
+
+    assert story.stage(Stage.STEPPING).state is ACTIVE
+
+
+def test_steps_of_another_log_prove_nothing() -> None:
+    story = Story().launched().cuda()
+
+    story.tell(events.SamplesSeen(at=story.at, follow=story.follow_id() + 1, samples=(sample(1), sample(2))))
+
+    assert story.stage(Stage.STEPPING).state is ACTIVE
+    assert story.snapshot.progress.step is None
+
+
+def test_console_opened_late_shows_the_original_times() -> None:
+    watched = Story().stepping()
+    late = Story().up().after(watched.now - 0.5 + 3600).up()
+    late.record = watched.record
+
+    late.said(late.record).gpus().samples(sample(4711), sample(4712), live=False)
+    assert late.stage(Stage.STEPPING).state is DONE
+    assert late.stage(Stage.STEPPING).took_s is None
+    [head] = late.effects_of(events.ReadHead)
+    first = tuple(events.StepTime(step, late.bt - 3600 - 2 * (2 - step)) for step in (1, 2))
+    late.tell(events.StepTimesKnown(at=late.at, run=head.run, first=(first[0], first[1])))
+
+    for stage in Stage:
+        mine, theirs = late.stage(stage), watched.stage(stage)
+        assert mine.state is theirs.state
+        assert mine.evidence == theirs.evidence
+        assert abs((mine.took_s or 0.0) - (theirs.took_s or 0.0)) < 1.0
+    assert late.snapshot.run is not None
+    assert late.snapshot.run.launch_s is not None
+
+
+def test_young_runs_log_is_followed_from_its_start_and_an_old_ones_from_its_end() -> None:
+    young = Story().launched().effects_of(events.FollowLog)[0]
+    old_story = Story().up().after(4000)
+    old_story.record = replace(Story().launched().record)
+    old = old_story.said(old_story.record).effects_of(events.FollowLog)[0]
+
+    assert (young.path, young.pid, young.from_start) == (LOG, 84933, True)
+    assert old.from_start is False
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+def failed_at_spawned() -> Story:
+    story = Story().up().host().killed().cleared()
+    began = story.bt
+    story.after(0.2)
+    entry = HostStage(state="failed", began_bt=began, ended_bt=story.bt, why="exit 126, pid 90112", evidence="exit 126")
+    story.record = replace(
+        story.record,
+        stages={**story.record.stages, "spawned": entry},
+        log=replace(Story().launched().record.log or story.record.log),  # type: ignore[type-var]
+    )
+    return story.exited(state="failed", code=126, lived_s=0.2)
+
+
+def test_program_that_may_not_be_executed_fails_at_spawned_with_the_logs_line() -> None:
+    story = failed_at_spawned().gpus(contexts=0, owner="free")
+
+    story.tail("+ cd /root", "/root/run.sh: line 12: /venv/bin/python: Permission denied")
+
+    assert story.states == [DONE, DONE, FAILED, NOT_REACHED, NOT_REACHED]
+    assert story.verdict is Verdict.FAILED
+    reason = story.snapshot.reason
+    assert reason is not None
+    assert reason.slug == "exec_not_permitted"
+    assert reason.detail == "/root/run.sh: line 12: /venv/bin/python: Permission denied"
+    assert reason.facts[1].text == "/root/run.sh: line 12: /venv/bin/python: Permission denied"
+    assert reason.safe == "slammed5 was stopped as planned. Nothing runs, 8/8 GPUs are free."
+    assert reason.next[0] == "chmod +x /venv/bin/python on the host"
+    outcome = story.outcome("stepping", run_id="r-6")
+    assert (outcome.word, outcome.where, outcome.exit_code) == ("FAILED", "spawned", Exit.FAILED_SPAWNED)
+
+
+def test_exit_while_cuda_waits_fails_at_cuda() -> None:
+    story = Story().launched().gpus(contexts=3).after(20).exited(code=1)
+
+    assert story.states == [DONE, DONE, DONE, FAILED, NOT_REACHED]
+    assert story.stage(Stage.CUDA).evidence == "exit 1, pid 84933"
+    assert story.outcome().exit_code is Exit.FAILED_CUDA
+
+
+def test_exit_behind_cuda_fails_at_stepping() -> None:
+    story = Story().launched().cuda().after(20).exited(code=1)
+
+    assert story.states == [DONE, DONE, DONE, DONE, FAILED]
+    assert story.outcome().exit_code is Exit.FAILED_STEPPING
+
+
+def test_status_zero_without_a_step_is_a_failure() -> None:
+    story = Story().launched().after(1).exited(code=0)
+
+    assert story.verdict is Verdict.FAILED
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.slug == "exit_without_step"
+    assert story.outcome().exit_code is Exit.FAILED_CUDA
+
+
+def test_steps_that_arrive_behind_the_exit_record_correct_the_stage() -> None:
+    story = Story().launched().cuda().after(10).exited(code=1)
+    assert story.stage(Stage.STEPPING).state is FAILED
+
+    story.samples(sample(1), sample(2))
+
+    assert story.stage(Stage.STEPPING).state is DONE
+    assert story.verdict is Verdict.ENDED
+    assert story.outcome().exit_code is Exit.ENDED
+
+
+def test_survivors_fail_killing_and_nothing_is_started() -> None:
+    story = Story().up().host()
+    entry = HostStage(state="failed", began_bt=story.bt, ended_bt=story.bt, reason="survivors", why="pid 7 in state D")
+
+    story.journal(Stage.KILLING, entry, "failed").host(reason="survivors", detail="pid 7 in state D")
+
+    assert story.states == [FAILED, NOT_REACHED, NOT_REACHED, NOT_REACHED, NOT_REACHED]
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.slug == "survivors"
+    assert story.outcome().exit_code is Exit.FAILED_KILLING
+
+
+def test_unreadable_log_with_status_zero_is_no_failed_launch() -> None:
+    story = Story().launched().cuda().after(400).samples(lines=500).exited(code=0, lived_s=500.0)
+
+    assert story.stage(Stage.STEPPING).state is UNKNOWN
+    assert story.verdict is Verdict.ENDED
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.slug == "format_unknown"
+
+
+# -- interrupted, restarted, lost -------------------------------------------------------------------------------------
+
+
+def test_keeper_killed_between_kill_and_spawn_is_interrupted() -> None:
+    story = Story().up().host().killed()
+
+    story.host(state="interrupted", keeper_alive=False, alive=False)
+
+    assert story.verdict is Verdict.INTERRUPTED
+    assert story.states == [DONE, NOT_REACHED, NOT_REACHED, NOT_REACHED, NOT_REACHED]
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.detail == "interrupted after killing, nothing runs"
+    assert story.outcome().exit_code is Exit.FAILED_CACHE
+
+
+def test_keeper_killed_while_clearing_leaves_that_stage_unknown() -> None:
+    story = Story().up().host().killed().journal(Stage.CACHE, HostStage(state="active", began_bt=60_000.0), "cache")
+
+    story.host(keeper_alive=False, alive=False)
+
+    assert story.verdict is Verdict.INTERRUPTED
+    assert story.stage(Stage.CACHE).state is UNKNOWN
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.detail == "interrupted while clearing the cache, nothing runs"
+
+
+def test_keeper_lost_while_stepping_is_a_warning_and_the_run_goes_on() -> None:
+    story = Story().stepping(20)
+
+    story.host(keeper_alive=False)
+
+    assert story.verdict is Verdict.STEPPING
+    assert [warning.slug for warning in story.snapshot.warnings] == ["keeper_lost"]
+
+
+def test_run_that_died_unseen_is_not_called_success() -> None:
+    story = Story().stepping(20)
+
+    story.host(keeper_alive=False, alive=False, main_alive=False)
+
+    assert story.verdict is Verdict.ENDED
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.slug == "unknown"
+    assert story.outcome().exit_code is Exit.ENDED
+
+
+def test_other_boot_id_says_the_host_restarted_and_not_exited() -> None:
+    story = Story().stepping(20).down().after(60)
+
+    story.up(boot="other/18").said(story.record)
+
+    assert story.verdict is Verdict.HOST_RESTARTED
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.detail == "slammed6 is gone, it did not exit by itself"
+    assert story.outcome().exit_code is Exit.ENDED
+
+
+# -- stop and replacement ---------------------------------------------------------------------------------------------
+
+
+def test_stop_of_a_live_run_is_killing_once_more() -> None:
+    story = Story().stepping(20)
+
+    story.host(stopping="ops2")
+    assert story.snapshot.active_stage is Stage.KILLING
+    assert story.snapshot.run is not None
+    assert story.snapshot.run.stopping_by == "ops2"
+    story.after(4.2).exited(state="stopped", code=143, by="ops2")
+
+    assert story.verdict is Verdict.STOPPED
+    assert story.stage(Stage.KILLING).evidence == "all gone"
+    assert abs((story.stage(Stage.KILLING).took_s or 0) - 4.2) < 0.1
+    assert story.snapshot.reason is None
+    assert story.outcome("exit").exit_code is Exit.OK
+    assert story.outcome("stepping").exit_code is Exit.REPLACED
+
+
+def test_stop_that_is_given_up_leaves_the_run_stepping() -> None:
+    story = Story().stepping(20).host(stopping="ops2")
+
+    story.host(stopping=None)
+
+    assert story.verdict is Verdict.STEPPING
+    assert story.stage(Stage.KILLING).evidence == "2 pids, 574 GiB"
+
+
+def test_stop_while_loading_is_no_failure() -> None:
+    story = Story().launched().gpus(contexts=2).host(stopping="ops1")
+
+    story.after(3).exited(state="stopped", signal=15, by="ops1")
+
+    assert story.verdict is Verdict.STOPPED
+    assert story.stage(Stage.CUDA).state is NOT_REACHED
+
+
+def test_another_run_takes_over_the_screen_and_forgets_the_old_ones_steps() -> None:
+    story = Story().stepping(20)
+    old = story.follow_id()
+
+    story.record = RunRecord(id="r-7", name="slammed7", state="killing", keeper_alive=True, accepted_bt=story.bt)
+    story.said(story.record)
+
+    assert story.effects_of(events.StopFollowing)[-1].follow == old
+    assert story.snapshot.run is not None
+    assert story.snapshot.run.name == "slammed7"
+    assert story.snapshot.progress.step is None
+    assert story.stage(Stage.STEPPING).state is PENDING
+    assert story.outcome(run_id="r-6").exit_code is Exit.REPLACED
+
+
+def test_run_that_was_just_accepted_is_waited_for_although_the_old_one_is_still_shown() -> None:
+    story = Story().stepping(20)
+
+    outcome = story.outcome(run_id="r-7", since=story.at)
+
+    assert (outcome.word, outcome.settled) == ("PENDING", False)
+
+
+def test_refused_request_touches_nothing_on_the_screen() -> None:
+    story = Story().stepping(20)
+    refused = RunRecord(id="r-7", name="slammed7", state="refused", reason="plan_changed", accepted_bt=story.bt)
+
+    story.said(refused, last=(story.record,))
+
+    assert story.verdict is Verdict.STEPPING
+
+
+# -- started by hand --------------------------------------------------------------------------------------------------
+
+
+def test_hand_started_run_has_its_first_three_stages_unknown() -> None:
+    story = Story().up().hand().after(1).gpus()
+
+    assert story.states[:3] == [UNKNOWN] * 3
+    assert story.stage(Stage.SPAWNED).why == "started by hand"
+    assert story.stage(Stage.CUDA).state is DONE
+    assert [warning.slug for warning in story.snapshot.warnings] == ["dies_at_logout"]
+
+
+def test_old_steps_in_a_hand_started_runs_log_prove_nothing_but_new_ones_do() -> None:
+    story = Story().up().hand().after(1).gpus()
+
+    story.samples(sample(100), sample(101), live=False)
+    assert story.stage(Stage.STEPPING).state is ACTIVE
+    story.after(2).samples(sample(102))
+
+    assert story.stage(Stage.STEPPING).state is DONE
+    assert story.verdict is Verdict.STEPPING
+
+
+def test_hand_started_run_that_is_gone_says_that_its_exit_status_is_not_known() -> None:
+    story = Story().up().hand().after(1).gpus().samples(sample(1)).after(2).samples(sample(2))
+
+    story.after(5).said(None)
+
+    assert story.verdict is Verdict.ENDED
+    assert story.snapshot.reason is not None
+    assert story.snapshot.reason.slug == "unknown"
+    assert "no keeper started it" in story.snapshot.reason.facts[0].text
+
+
+def test_stopped_hand_started_run_is_told_by_the_stops_own_record() -> None:
+    story = Story().up().hand().after(1).gpus()
+    stop = RunRecord(id="r-9", action="stop", state="killing", operator="ops1", accepted_bt=story.bt, keeper_alive=True)
+
+    story.after(1).said(stop)
+    assert story.verdict is Verdict.LAUNCHING
+    entry = done(story.bt, 2.0, "9 pids", "9 pids gone")
+    story.after(2).said(replace(stop, state="stopped", stages={"killing": entry}, alive=False))
+
+    assert story.verdict is Verdict.STOPPED
+    assert story.stage(Stage.KILLING).state is DONE
+    story.gpus(contexts=0, owner="free")
+    assert story.outcome("free", run_id="r-9").exit_code is Exit.OK
+
+
+# -- the link ---------------------------------------------------------------------------------------------------------
+
+
+def test_lost_link_makes_the_going_on_unknown_and_keeps_what_was_proved() -> None:
+    story = Story().stepping(20)
+    last = story.now
+
+    story.down().after(42)
+
+    snapshot = story.snapshot
+    assert snapshot.verdict is Verdict.LINK_LOST
+    assert snapshot.last_known is Verdict.STEPPING
+    assert story.states == [DONE, DONE, DONE, DONE, UNKNOWN]
+    assert story.stage(Stage.STEPPING).evidence == "was at step 20"
+    assert story.stage(Stage.STEPPING).why == "42 s old"
+    assert snapshot.progress.rate.now is None
+    assert snapshot.run is not None
+    assert snapshot.run.alive is None
+    assert snapshot.ages.link == story.now - last
+    assert story.outcome().settled is False
+    assert story.outcome().exit_code is Exit.LINK
+
+
+def test_link_that_is_back_claims_nothing_before_the_host_has_spoken() -> None:
+    story = Story().stepping(20).down().after(42)
+
+    story.up()
+    assert story.verdict is Verdict.NO_WORD
+    assert story.stage(Stage.STEPPING).state is UNKNOWN
+    story.said(story.record)
+
+    assert story.verdict is Verdict.STEPPING
+
+
+def test_refused_login_ends_the_waiting() -> None:
+    story = Story().down("login_refused", retry_in_s=None)
+
+    assert story.outcome().settled
+    assert story.outcome().exit_code is Exit.LINK
+    assert Story().down("container_stopped", retry_in_s=None).outcome().exit_code is Exit.ENTRY
+
+
+def test_steps_written_while_the_link_was_away_have_no_time_of_their_own() -> None:
+    story = Story().stepping(20).down().after(120).up().said(story_record := Story().stepping(20).record)
+
+    story.log(size=2000, n=2000).samples(*(sample(step) for step in range(21, 80)))
+
+    assert story_record.id == "r-6"
+    assert story.snapshot.progress.step == 79
+    assert story.snapshot.progress.last_step_at is None
+    assert story.state.training.gaps[-1].took_s == 2.0
+
+
+def test_late_word_of_the_host_does_not_turn_time_back() -> None:
+    story = Story().launched()
+    old = replace(story.record, state="killing", stages={})
+
+    story.tell(
+        events.HostSaid(at=story.at, state=replace(story.state.host.said, run=old, bt=story.bt - 5))  # type: ignore[type-var]
+    )
+
+    assert story.stage(Stage.SPAWNED).state is DONE
+
+
+def test_nonsense_in_the_journal_changes_nothing_and_is_told() -> None:
+    story = Story().launched()
+    before = story.states
+
+    story.journal(Stage.KILLING, HostStage(state="active", began_bt=story.bt), "running")
+    story.journal(Stage.CACHE, HostStage(state="frobnicated"), "running")
+
+    assert story.states == before
+    assert [warning.slug for warning in story.snapshot.warnings] == ["protocol", "protocol"]
+
+
+def test_recorded_exit_is_not_taken_back() -> None:
+    story = Story().launched().exited(code=1)
+
+    story.host(exit=None, state="running", alive=True)
+
+    assert story.verdict is Verdict.FAILED
+    assert story.snapshot.warnings[0].slug == "protocol"
+
+
+# -- the bell ---------------------------------------------------------------------------------------------------------
+
+
+def test_bell_rings_once_for_a_failure_that_happens_while_we_watch() -> None:
+    story = Story().launched().gpus(contexts=3)
+
+    story.exited(code=1).ticks(5)
+
+    [bell] = story.effects_of(events.RingBell)
+    assert bell.title == "ct200 slammed6 FAILED cuda"
+
+
+def test_bell_does_not_ring_for_what_had_failed_before_we_came() -> None:
+    story = Story().up()
+    story.record = Story().launched().exited(code=1).record
+
+    story.said(story.record).ticks(5)
+
+    assert story.verdict is Verdict.FAILED
+    assert story.effects_of(events.RingBell) == []
+
+
+def test_bell_rings_for_a_failure_during_a_lost_link_once_it_is_known() -> None:
+    story = Story().stepping(20).down().after(60).up()
+    assert story.effects_of(events.RingBell) == []
+
+    story.exited(signal=9)
+
+    assert len(story.effects_of(events.RingBell)) == 1
+
+
+def test_log_that_is_not_there_yet_is_told_as_such() -> None:
+    story = Story().launched()
+    assert story.snapshot.log.state is LogState.UNKNOWN
+
+    story.log(state="missing")
+
+    assert story.snapshot.log.state is LogState.MISSING
+
+
+def test_exit_with_stragglers_names_them() -> None:
+    story = Story().stepping(20)
+
+    story.host(exit=ExitRecord(code=1, ended_bt=story.bt, stragglers=("tensorboard (pid 7)",)), state="running")
+
+    assert story.verdict is Verdict.ENDED
+    assert story.snapshot.reason is not None
+    assert any("tensorboard" in fact.text for fact in story.snapshot.reason.facts)
