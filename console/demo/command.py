@@ -9,11 +9,13 @@ import tempfile
 import threading
 from pathlib import Path
 
-from console import configwriter
+from console import configwriter, tui
 from console.config import Target
 from console.demo import faults
 from console.demo.host import NAME, DemoHost
+from console.headless.session import deadline_after, first_word, opened
 from console.reasons import ConsoleError, Exit, Reason
+from console.ui.palette import ExtraCommand
 
 
 def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool) -> int:
@@ -36,9 +38,6 @@ def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool
 
 
 def _screen(host: DemoHost, *, ascii_only: bool) -> int:
-    from console import tui
-    from console.ui.palette import ExtraCommand
-
     commands = [
         ExtraCommand(
             f"Fault: {each.name}", f"{each.summary} ({each.takes})", lambda name=each.name: _inject(host, name)
@@ -73,8 +72,6 @@ def _start_first_run(host: DemoHost, fault: str | None) -> None:
 
 
 async def _start(target: Target) -> None:
-    from console.headless.session import deadline_after, first_word, opened
-
     async with opened(NAME, target) as engine:
         await first_word(engine, deadline_after(10.0))
         await engine.execute(await engine.plan("restart"))
