@@ -17,6 +17,7 @@ from console.state import events, machine, outcome
 from console.state.formatrules import Kind
 from console.state.metrics import CheckpointState, Sample
 from console.state.snapshot import snapshot
+from console.state.subject import TRANSACTION
 
 TIMES = st.floats(-1e7, 1e7) | st.floats(0, 500)
 MAYBE = st.none() | TIMES
@@ -61,7 +62,7 @@ RECORD = st.builds(
     name=st.sampled_from(["", "slammed6"]),
     boot=st.sampled_from(["b1", "b1", "b2", ""]),
     state=st.sampled_from(
-        "accepted killing cache spawned running running ended stopped refused failed interrupted dancing".split()
+        [*sorted(TRANSACTION), "running", "running", "ended", "stopped", "refused", "failed", "interrupted", "dancing"]
     ),
     accepted_bt=st.just(10.0),
     accepted_wall=TIMES,
@@ -255,7 +256,7 @@ def check_sane(seen: Snapshot) -> None:
     if seen.run is not None:
         assert seen.run.launch_s is None or seen.run.launch_s >= 0
     for reason in (seen.reason, *seen.warnings):
-        assert reason is None or CATALOGUE[Reason(reason.slug)]
+        assert reason is None or Reason(reason.slug) in CATALOGUE
     if seen.verdict in (Verdict.LINK_LOST, Verdict.NO_WORD):
         assert seen.progress.rate.now is None
         assert seen.active_stage is None

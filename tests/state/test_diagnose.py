@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from console.protocol import ExitRecord, RunRecord
@@ -21,9 +23,8 @@ def lines_of(text: str) -> tuple[LogLine, ...]:
     return tuple(found)
 
 
-def why(log: str, steps: Training | None = None, *, record: RunRecord | None = None, **end: object) -> Diagnosis:
-    known = {"oom": "no"} | end
-    record = record or RunRecord(id="r-1", state="ended", exit=ExitRecord(**known))  # type: ignore[arg-type]
+def why(log: str, steps: Training | None = None, *, record: RunRecord | None = None, **end: Any) -> Diagnosis:
+    record = record or RunRecord(id="r-1", state="ended", exit=ExitRecord(**({"oom": "no"} | end)))
     return diagnose(record, lines_of(log) if log else (), steps or Training())
 
 
@@ -60,7 +61,7 @@ def why(log: str, steps: Training | None = None, *, record: RunRecord | None = N
         ("loading", {}, Reason.UNKNOWN),
     ],
 )
-def test_ends_without_a_step_have_their_reason(log: str, end: dict[str, object], reason: Reason) -> None:
+def test_ends_without_a_step_have_their_reason(log: str, end: dict[str, Any], reason: Reason) -> None:
     assert why(log, **end).reason is reason
 
 

@@ -18,7 +18,7 @@ def test_steady_steps_are_stepping() -> None:
     story = Story().stepping(60)
 
     progress = story.snapshot.progress
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
     assert progress.usual_step_s == 2.0
     assert progress.stall_budget_s == 60.0
     assert outcome.health_word(story.snapshot) == "ok"
@@ -28,14 +28,14 @@ def test_steady_steps_are_stepping() -> None:
 def test_silence_within_the_budget_is_no_stall() -> None:
     story = quiet(Story().stepping(60), 58, power_mw=128_000, util=100)
 
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
 
 
 def test_busy_gpus_at_low_power_without_steps_suspect_a_collective() -> None:
     story = quiet(Story().stepping(60), 372, power_mw=128_000, util=100)
 
     reason = story.snapshot.reason
-    assert story.verdict is Verdict.STALLED
+    assert story.verdict() is Verdict.STALLED
     assert reason is not None
     assert reason.detail == "GPUs 100 % busy at 128 W, usual 612 W · a collective waits?"
     assert reason.facts[0].text == "6m 12s without a step (usual 2.0 s, budget 60 s)"
@@ -46,7 +46,7 @@ def test_busy_gpus_at_low_power_without_steps_suspect_a_collective() -> None:
 def test_idle_gpus_without_steps_are_a_stall_without_a_guess() -> None:
     story = quiet(Story().stepping(60), 70, power_mw=90_000, util=0)
 
-    assert story.verdict is Verdict.STALLED
+    assert story.verdict() is Verdict.STALLED
     assert story.snapshot.reason is not None
     assert story.snapshot.reason.detail == "GPUs 0 % busy at 90 W, usual 612 W"
 
@@ -56,7 +56,7 @@ def test_stall_ends_with_the_next_step() -> None:
 
     story.steps(61, 61)
 
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
 
 
 def test_gpus_that_work_on_while_the_log_is_silent_mean_buffered_output() -> None:
@@ -64,7 +64,7 @@ def test_gpus_that_work_on_while_the_log_is_silent_mean_buffered_output() -> Non
 
     quiet(story, 240)
 
-    assert story.verdict is Verdict.RUNNING
+    assert story.verdict() is Verdict.RUNNING
     assert story.snapshot.reason is not None
     assert story.snapshot.reason.slug == "output_buffered"
     assert story.snapshot.reason.detail == "no log output for 4m, but GPUs work at 612 W · output is buffered?"
@@ -75,13 +75,13 @@ def test_gpus_that_work_while_the_log_grows_are_given_time_for_an_evaluation() -
     for _ in range(200):
         size += 80
         story.ticks(1).gpus().log(size=size)
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
 
     for _ in range(110):
         size += 80
         story.ticks(1).gpus().log(size=size)
 
-    assert story.verdict is Verdict.STALLED
+    assert story.verdict() is Verdict.STALLED
 
 
 def test_pause_that_the_run_has_come_back_from_before_raises_its_budget() -> None:
@@ -92,17 +92,17 @@ def test_pause_that_the_run_has_come_back_from_before_raises_its_budget() -> Non
 
     assert story.snapshot.progress.stall_budget_s is not None
     assert story.snapshot.progress.stall_budget_s > 150
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
 
 
 def test_checkpoint_that_is_being_written_is_no_stall() -> None:
     story = Story().stepping(60).checkpoint(60, CheckpointState.STARTED)
 
     quiet(story, 300, power_mw=90_000, util=0)
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
     quiet(story, 700, power_mw=90_000, util=0)
 
-    assert story.verdict is Verdict.STALLED
+    assert story.verdict() is Verdict.STALLED
 
 
 def test_lines_that_were_flushed_together_teach_their_real_distance() -> None:
@@ -121,7 +121,7 @@ def test_wait_for_the_second_step_is_no_stall_before_anything_was_learned() -> N
 
     quiet(story, 420, power_mw=100_000, util=0)
 
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
 
 
 def test_stalled_run_says_what_a_restart_would_lose() -> None:
@@ -142,7 +142,7 @@ def test_nan_is_told_with_its_first_step_and_the_last_good_one() -> None:
     story.steps(61, 64, loss=None, loss_state="nan")
 
     progress, reason = story.snapshot.progress, story.snapshot.reason
-    assert story.verdict is Verdict.NAN
+    assert story.verdict() is Verdict.NAN
     assert (progress.bad_since_step, progress.last_good_step, progress.last_good_loss) == (61, 60, 1.2)
     assert reason is not None
     assert reason.safe == "left alone. Last checkpoint: step 50, before the first bad step."
@@ -151,11 +151,11 @@ def test_nan_is_told_with_its_first_step_and_the_last_good_one() -> None:
 
 def test_finite_loss_after_nan_is_well_again() -> None:
     story = Story().stepping(10).steps(11, 11, loss=None, loss_state="nan")
-    assert story.verdict is Verdict.NAN
+    assert story.verdict() is Verdict.NAN
 
     story.steps(12, 12)
 
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
 
 
 # -- slow -------------------------------------------------------------------------------------------------------------
@@ -165,22 +165,22 @@ def test_slow_is_called_when_it_lasts_and_names_since_when() -> None:
     story = Story().stepping(2).steps(3, 150)
 
     story.steps(151, 170, tok_s=12_000.0)
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
     story.steps(171, 260, tok_s=12_000.0)
 
-    assert story.verdict is Verdict.SLOW
+    assert story.verdict() is Verdict.SLOW
     assert story.snapshot.reason is not None
     assert story.snapshot.reason.detail.startswith("12.0K for ")
     assert "17 % under baseline" in story.snapshot.reason.detail
     assert "since step 155" in story.snapshot.reason.detail
     story.steps(261, 290)
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
 
 
 def test_slow_first_steps_are_warm_up() -> None:
     story = Story().launched().cuda().steps(1, 49, tok_s=2_000.0, every_s=10.0)
 
-    assert story.verdict is Verdict.STEPPING
+    assert story.verdict() is Verdict.STEPPING
 
 
 def test_steady_rate_is_median_and_deviation_without_warm_up_and_checkpoint_steps() -> None:
@@ -213,7 +213,7 @@ def test_empty_log_while_gpus_work_is_buffered_and_not_stalled() -> None:
 
     quiet(story, 90)
 
-    assert story.verdict is Verdict.RUNNING
+    assert story.verdict() is Verdict.RUNNING
     assert story.snapshot.reason is not None
     assert story.snapshot.reason.slug == "output_buffered"
     assert story.stage(Stage.STEPPING).state is StageState.ACTIVE
@@ -225,7 +225,7 @@ def test_empty_log_while_gpus_idle_is_still_a_launch() -> None:
 
     quiet(story, 90, power_mw=80_000, util=0)
 
-    assert story.verdict is Verdict.LAUNCHING
+    assert story.verdict() is Verdict.LAUNCHING
 
 
 def test_log_without_a_known_step_line_is_running_and_never_a_failed_launch() -> None:
@@ -234,7 +234,7 @@ def test_log_without_a_known_step_line_is_running_and_never_a_failed_launch() ->
         size += 50
         story.ticks(1).gpus().log(size=size).samples(lines=5)
 
-    assert story.verdict is Verdict.RUNNING
+    assert story.verdict() is Verdict.RUNNING
     assert story.snapshot.reason is not None
     assert story.snapshot.reason.slug == "format_unknown"
     assert story.snapshot.reason.detail == "450 lines, none is a known step line"

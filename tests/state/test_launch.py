@@ -79,7 +79,7 @@ def test_every_pair_of_the_table_leads_to_a_state_and_done_leads_nowhere_but_to_
 
 
 def test_same_word_twice_changes_nothing() -> None:
-    events = [*SPAWNED, CONTEXTS, STEPS, EXIT]
+    events: list[LaunchEvent] = [*SPAWNED, CONTEXTS, STEPS, EXIT]
 
     for event in events:
         launch = told(*events)
@@ -193,3 +193,9 @@ def test_whatever_comes_nothing_is_claimed_without_its_witness(events: list[Laun
             assert mark.evidence
         if mark.state in (StageState.FAILED, StageState.SKIPPED, StageState.UNKNOWN):
             assert mark.why or mark.reason
+
+
+@pytest.mark.parametrize("move", [machine.Move.PROVED, machine.Move.FAILED, machine.Move.SKIPPED, machine.Move.BLURRED])
+def test_no_move_closes_a_stage_without_evidence_or_reason(move: machine.Move) -> None:
+    with pytest.raises(IllegalEvent, match="without"):
+        machine._move(Launch(key="r-1"), Stage.SPAWNED, move)
