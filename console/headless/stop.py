@@ -48,7 +48,6 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
                     output.say(line)
             return Exit.OK
         restart.require_confirmed(plan, confirmed=options.yes)
-        asked_at = engine.now()
         accepted = await engine.execute(plan)
         store.save_run(accepted.run_id, name)
         if options.detach:
