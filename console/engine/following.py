@@ -15,8 +15,9 @@ from console.engine import requests
 from console.engine.growth import GrowthIndex
 from console.engine.logflow import HEAD_BYTES, TAIL_BYTES, LogFlow, Taken
 from console.link.link import Link
+from console.model import Stage
 from console.reasons import ConsoleError, Exit
-from console.state import events
+from console.state import events, texts
 from console.state.formatrules import Kind
 from console.state.linekind import LineKind
 from console.state.logbuffer import Entry, EntryKind, LogBuffer
@@ -55,6 +56,9 @@ class Following:
         self._scanned = 0
         self._tail_said = (-1, 0.0)
         self._run_over = False
+        self._record: protocol.RunRecord | None = None
+        self._marked: set[str] = set()
+        self._caught_up = False
 
     # -- what the engine tells ----------------------------------------------------------------------------------------
 
@@ -73,9 +77,10 @@ class Following:
             self._attaching = None
 
     def host_said(self, state: protocol.StateEvent) -> None:
-        """Marks in the log pane are the keeper's journal; the tail of a run that is over is told at once."""
-        run = state.run
-        self._run_over = run is not None and run.alive is False
+        """Note the keeper's journal, which the log pane marks; the tail of a run that is over is told at once."""
+        self._record = state.run
+        self._run_over = state.run is not None and state.run.alive is False
+        self._mark()
         if self._run_over:
             self._say_tail()
 
@@ -89,6 +94,8 @@ class Following:
         self._flow.begin(wanted.path, wanted.pid)
         self._attached = False
         self._first_error = None
+        self._marked, self._caught_up = set(), False
+        self._mark()
         self._scanned = self._buffer.end
         self._tail_said = (-1, 0.0)
         self._attach_soon()
@@ -179,8 +186,26 @@ class Following:
             self._feed(events.PhaseSeen(at=now, follow=wanted.follow, text=taken.phase))
         if taken.lines:
             self._scan_errors(taken)
+        self._caught_up = event.size is not None and event.offset + len(data) >= event.size
+        self._mark()
         if self._run_over:
             self._say_tail(at_once=True)
+
+    def _mark(self) -> None:
+        """Mark in the log pane where the run began and, behind its last line, how it ended; each once."""
+        record, wanted = self._record, self._wanted
+        if record is None or wanted is None or record.id != wanted.run:
+            return
+        spawned, ended = record.stages.get(Stage.SPAWNED), record.exit
+        if spawned is not None and spawned.state == "done" and "spawned" not in self._marked:
+            self._marked.add("spawned")
+            self._buffer.mark(f"spawned  {spawned.detail or spawned.evidence}", self._at(spawned.ended_bt))
+        if ended is not None and self._caught_up and "exited" not in self._marked:
+            self._marked.add("exited")
+            self._buffer.mark(f"exited   {_how(ended)}", self._at(ended.ended_bt))
+
+    def _at(self, bt: float | None) -> float:
+        return bt + self._bt_offset_s if bt is not None else self._now()
 
     def _say_samples(self, wanted: events.FollowLog, samples: tuple[Sample, ...], *, is_history: bool) -> None:
         seen, understood, name = self._flow.understood
@@ -250,3 +275,13 @@ class Following:
         """Return (line number from 1, byte offset, text); the number counts from where we began to read."""
         first = self._first_error
         return (first.number + 1, first.offset or 0, first.text) if first is not None else None
+
+
+def _how(ended: protocol.ExitRecord) -> str:
+    """Return how a run ended in a few words: `status 126, 0.2 s after exec`."""
+    facts = [f"signal {ended.signal}" if ended.signal is not None else f"status {ended.code}"]
+    if ended.lived_s is not None:
+        facts.append(f"{texts.duration(ended.lived_s)} after exec")
+    if ended.by:
+        facts.append(f"asked for by {ended.by}")
+    return ", ".join(facts)
