@@ -57,7 +57,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     keep_cache: bool = False
     stop_signal: str = "TERM"
     grace_s: float = 20.0
-    start_s: float = 0.5
+    start_s: float = 1.0
     """Alive for this long after exec means spawned."""
     preflight: PreflightSpec = PreflightSpec()
     gpus: GpuSpec = GpuSpec()
