@@ -43,7 +43,7 @@ class DemoHost:
     """One simulated training host in `folder`; use as a context manager."""
 
     def __init__(self, folder: Path, *, speed: float = 1.0, load_s: float = 6.0) -> None:
-        self.folder = folder
+        self.folder = folder = folder.absolute()  # it goes into a config that is read from anywhere
         self._speed, self._load_s = speed, load_s
         self._home = folder / "host"
         self._loop = asyncio.new_event_loop()
@@ -101,7 +101,8 @@ class DemoHost:
             env={"DFLASH_SPLIT_FC_LAYERS": "0"},
             name="slammed{n}",
             log=f"{home}/train_{{name}}.log",
-            match=("train_dflash_pipeline.py",),
+            # The whole path: another simulated trainer of this machine, or a real one, is never ours to kill.
+            match=(f"{home}/train_dflash_pipeline.py",),
             caches=(f"{home}/cache/torchinductor",),
             stop=Stop(grace_s=5.0),
             gpus=Gpus(expected=GPUS, roles={"target": (0, 1, 2, 3, 4), "drafter": (5, 6, 7)}, simulated=f"{home}/gpus"),
