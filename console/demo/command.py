@@ -79,6 +79,7 @@ async def _start(target: Target) -> None:
 
 def _serve(folder: Path, fault: str | None, speed: float) -> int:
     """Serve the host until SIGINT or SIGTERM; the config file lets any other terminal in."""
+    folder = folder.absolute()
     config = folder / "config.toml"
     if config.exists():
         raise ConsoleError(Reason.CONFIG, f"{config} exists already and was left as it is", Exit.USAGE)
