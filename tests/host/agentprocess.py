@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,9 +22,15 @@ from tests.waiting import until
 
 # The way of the bootstrap, without its nonces: read exactly N bytes from the descriptor, exec them.
 _FIRST_LINE = (
-    "import os;n={size};d=b''\nwhile len(d)<n:d+=os.read(0,n-len(d))\nexec(compile(d,'payload','exec'),{{'__name__':'x'}})"
+    "import os;n={size};d=b''\nwhile len(d)<n:d+=os.read(0,n-len(d))\nexec(compile(d,'payload','exec'),"
+    "{{'__name__':'x'}})"
 )
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(protocol.AgentEvent)
+
+
+def awaited(look: Callable[[], Any], timeout_s: float = 5.0, what: str = "") -> Any:
+    """Wait until `look` returns something true, and return that: `until` for what tests look into without ceremony."""
+    return until(look, timeout_s, what)
 
 
 def pythons() -> list[str]:
@@ -110,7 +117,8 @@ class Agent:
     def ask(self, operation: msgspec.Struct, timeout_s: float = 10.0) -> protocol.Reply:
         self.send(operation)
         wanted: int = operation.id  # type: ignore[attr-defined]
-        return until(lambda: self.replies.get(wanted), timeout_s, f"the reply to {operation}")
+        reply: protocol.Reply = awaited(lambda: self.replies.get(wanted), timeout_s, f"the reply to {operation}")
+        return reply
 
     def watch(self, spec: protocol.RunSpec, state: Path, interval_s: float = 0.2, lease_s: float = 20.0) -> None:
         operation = protocol.Watch(

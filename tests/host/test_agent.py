@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from console import protocol
-from tests.host.agentprocess import Agent, pythons
-from tests.waiting import until
+from tests.host.agentprocess import Agent, awaited, pythons
 
 
 def spec(**changes: object) -> protocol.RunSpec:
@@ -55,7 +54,7 @@ def test_every_line_renews_the_lease(tmp_path: Path) -> None:
         agent.watch(spec(), tmp_path, lease_s=0.6)
         for _ in range(12):
             assert agent.ask(protocol.Ping(id=agent.next_id())).ok
-            until(lambda began=time.monotonic(): time.monotonic() - began > 0.1, 1.0)
+            time_passes(0.1)
 
         assert agent.process.poll() is None
 
@@ -94,7 +93,7 @@ def test_an_endless_line_is_dropped_without_being_kept() -> None:
             agent.write(b"x" * 65536)
         agent.write(b'\n{"op":"ping","id":1}\n')
 
-        assert until(lambda: agent.replies.get(1), 10.0).ok
+        assert awaited(lambda: agent.replies.get(1), 10.0).ok
         assert len(agent.of(protocol.Warn)) == 1
         assert resident_bytes(agent.process.pid) < 40 << 20
 
@@ -103,7 +102,7 @@ def test_an_operation_that_lacks_a_field_is_refused_by_name() -> None:
     with Agent() as agent:
         agent.send({"op": "log_read", "id": 5})
 
-        reply = until(lambda: agent.replies.get(5))
+        reply = awaited(lambda: agent.replies.get(5))
         assert reply.error is not None
         assert reply.error.reason == "protocol"
         assert "path" in reply.error.detail
@@ -117,7 +116,7 @@ def test_telemetry_is_dropped_and_replies_are_kept_while_the_console_is_behind(t
         agent.write(b"".join(b'{"op":"ping","id":%d}\n' % each for each in ids))
         agent.go_on_reading()
 
-        until(lambda: set(ids) <= set(agent.replies), 10.0, "all replies")
+        awaited(lambda: set(ids) <= set(agent.replies), 10.0, "all replies")
 
 
 @pytest.mark.parametrize("python", pythons())
@@ -132,13 +131,18 @@ def test_a_colleagues_pkill_does_not_see_the_agent(python: str) -> None:
 def test_nothing_is_left_of_an_agent_that_was_killed(tmp_path: Path) -> None:
     with Agent() as agent:
         agent.watch(spec(), tmp_path)
-        until(lambda: agent.of(protocol.GpusEvent), 5.0)
-        children = until(lambda: children_of(agent.process.pid))
+        awaited(lambda: agent.of(protocol.GpusEvent), 5.0)
+        children = awaited(lambda: children_of(agent.process.pid))
 
         agent.process.kill()
         agent.process.wait(5)
 
-        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), 5.0, "the sampler's end")
+        awaited(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), 5.0, "the sampler's end")
+
+
+def time_passes(seconds: float) -> None:
+    over = time.monotonic() + seconds
+    awaited(lambda: time.monotonic() > over, seconds + 1.0)
 
 
 def children_of(pid: int) -> list[int]:

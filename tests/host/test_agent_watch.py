@@ -15,8 +15,7 @@ import pytest
 
 from console import protocol
 from console.host import procfs, records
-from tests.host.agentprocess import Agent
-from tests.waiting import until
+from tests.host.agentprocess import Agent, awaited
 
 BOOT = procfs.boot_identity()
 TRAINER = """
@@ -69,7 +68,7 @@ def start(tmp_path: Path, trainer: Path) -> Iterator[Start]:
             command = [sys.executable, "-u", str(trainer), str(workers)]
             child = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
         children.append(child)
-        until(lambda: (tmp_path / log).stat().st_size)
+        awaited(lambda: (tmp_path / log).stat().st_size)
         return child
 
     yield run
@@ -93,7 +92,7 @@ def test_the_first_state_already_knows_what_was_started_by_hand(
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
 
-        until(agent.state)
+        awaited(agent.state)
         first = agent.of(protocol.StateEvent)[0]
 
     assert first.run is None
@@ -112,7 +111,7 @@ def test_bystanders_are_no_runs(tmp_path: Path, trainer: Path, spec: Spec) -> No
     try:
         with Agent() as agent:
             agent.watch(spec(), tmp_path / "state")
-            state = until(agent.state)
+            state = awaited(agent.state)
             reply = agent.ask(protocol.MakePlan(id=agent.next_id(), action="restart", spec=spec()), 20.0)
     finally:
         for child in bystanders:
@@ -125,33 +124,36 @@ def test_bystanders_are_no_runs(tmp_path: Path, trainer: Path, spec: Spec) -> No
 
 
 def test_a_death_is_told_within_milliseconds(tmp_path: Path, spec: Spec, start: Start) -> None:
-    took = []
-    for number in range(3):
-        child = start(log=f"{number}.log")
-        with Agent() as agent:
-            agent.watch(spec(), tmp_path / "state")
-            until(lambda agent=agent: hands(agent))
-            # The pidfd is taken right after the state has been told.
-            until(lambda agent=agent: agent.last(protocol.ProcsEvent) and agent.last(protocol.ProcsEvent).procs)
-
-            died = time.monotonic()
-            child.kill()
-            child.wait()
-            until(lambda agent=agent: not hands(agent), 3.0)
-            took.append(agent.seen_at[agent.events.index(agent.state())] - died)
+    took = [
+        _seconds_until_a_death_is_told(tmp_path / "state", spec(), start(log=f"{number}.log")) for number in range(3)
+    ]
 
     assert sorted(took)[1] < 0.1
+
+
+def _seconds_until_a_death_is_told(state: Path, spec: protocol.RunSpec, child: subprocess.Popen[bytes]) -> float:
+    with Agent() as agent:
+        agent.watch(spec, state)
+        awaited(lambda: hands(agent))
+        # The pidfd is taken right after the state has been told.
+        awaited(lambda: agent.of(protocol.ProcsEvent) and agent.of(protocol.ProcsEvent)[-1].procs)
+
+        died = time.monotonic()
+        child.kill()
+        child.wait()
+        awaited(lambda: not hands(agent), 3.0)
+        return agent.seen_at[agent.events.index(agent.state())] - died
 
 
 def test_a_run_started_later_is_found_within_seconds(tmp_path: Path, spec: Spec, start: Start) -> None:
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
-        until(agent.state)
+        awaited(agent.state)
         assert hands(agent) == ()
 
         child = start()
 
-        assert until(lambda: hands(agent), 6.0)[0].main.pid == child.pid
+        assert awaited(lambda: hands(agent), 6.0)[0].main.pid == child.pid
 
 
 def test_processes_are_told_with_their_use(tmp_path: Path, spec: Spec, start: Start) -> None:
@@ -159,8 +161,12 @@ def test_processes_are_told_with_their_use(tmp_path: Path, spec: Spec, start: St
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state", interval_s=0.1)
 
-        event = until(lambda: next((e for e in agent.of(protocol.ProcsEvent) if e.procs and e.cpu_cores is not None), None))
-        later = until(lambda: next((e for e in agent.of(protocol.ProcsEvent) if e.procs and e.procs[0].cpu_pct is not None), None))
+        event = awaited(
+            lambda: next((e for e in agent.of(protocol.ProcsEvent) if e.procs and e.cpu_cores is not None), None)
+        )
+        later = awaited(
+            lambda: next((e for e in agent.of(protocol.ProcsEvent) if e.procs and e.procs[0].cpu_pct is not None), None)
+        )
 
     assert len(event.procs) == 4
     assert event.procs[0].pid == child.pid
@@ -168,9 +174,7 @@ def test_processes_are_told_with_their_use(tmp_path: Path, spec: Spec, start: St
     assert later.procs[0].cpu_pct >= 0.0
 
 
-def test_gpus_of_a_run_by_hand_are_told_with_context_owner_and_peak(
-    tmp_path: Path, spec: Spec, start: Start
-) -> None:
+def test_gpus_of_a_run_by_hand_are_told_with_context_owner_and_peak(tmp_path: Path, spec: Spec, start: Start) -> None:
     child, gib, path = start(), 1 << 30, tmp_path / "gpus"
 
     def write(used_gib: int) -> None:
@@ -185,9 +189,11 @@ def test_gpus_of_a_run_by_hand_are_told_with_context_owner_and_peak(
     write(80)
     with Agent() as agent:
         agent.watch(spec(gpus=protocol.GpuSpec(simulated=str(path))), tmp_path / "state", interval_s=0.1)
-        told = until(lambda: next((e for e in agent.of(protocol.GpusEvent) if e.gpus and e.gpus[0].context), None))
+        told = awaited(lambda: next((e for e in agent.of(protocol.GpusEvent) if e.gpus and e.gpus[0].context), None))
         write(70)
-        lower = until(lambda: next((e for e in agent.of(protocol.GpusEvent) if e.gpus and e.gpus[0].used == 70 * gib), None))
+        lower = awaited(
+            lambda: next((e for e in agent.of(protocol.GpusEvent) if e.gpus and e.gpus[0].used == 70 * gib), None)
+        )
 
     assert (told.source, told.rule) == ("simulated", "simulated")
     assert [gpu.owner for gpu in told.gpus] == ["run", "other", "free"]
@@ -211,7 +217,7 @@ class Keeper:
         self.ident = {"pid": self.process.pid, "start": stat.start}
         now = procfs.boottime()
         spec = {"target": "t", "command": ["/bin/true"], "cwd": "/", "env": {"A": "1"}}
-        asked = {"request": run, "action": "restart", "spec": spec, "name": run, "boot": BOOT}
+        asked: dict[str, Any] = {"request": run, "action": "restart", "spec": spec, "name": run, "boot": BOOT}
         asked.update(accepted_bt=now, accepted_wall=time.time())
         self.write("request.json", {**asked, **request})
 
@@ -246,20 +252,20 @@ def run_of(agent: Agent) -> protocol.RunRecord | None:
 
 
 def state_is(agent: Agent, state: str) -> Callable[[], protocol.RunRecord | None]:
-    return lambda: (run := run_of(agent)) and run.state == state and run or None
+    return lambda: run if (run := run_of(agent)) is not None and run.state == state else None
 
 
 def test_each_stage_is_told_as_the_keeper_writes_it(tmp_path: Path, spec: Spec, keeper: Any) -> None:
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
-        until(agent.state)
+        awaited(agent.state)
         one = keeper("r-1", operator="anna")
         one.status("accepted")
-        until(state_is(agent, "accepted"))
+        awaited(state_is(agent, "accepted"))
         written = time.monotonic()
         one.status("killing", stages={"killing": {"state": "active", "began_bt": 1.0}})
 
-        run = until(state_is(agent, "killing"))
+        run = awaited(state_is(agent, "killing"))
 
         assert time.monotonic() - written < 0.3
         assert (run.id, run.operator, run.keeper_alive, run.alive) == ("r-1", "anna", True, False)
@@ -271,11 +277,11 @@ def test_a_keeper_that_dies_in_the_middle_leaves_an_interrupted_run(tmp_path: Pa
     one.status("cache")
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
-        until(state_is(agent, "cache"))
+        awaited(state_is(agent, "cache"))
 
         one.kill()
 
-        run = until(state_is(agent, "interrupted"))
+        run = awaited(state_is(agent, "interrupted"))
         assert run.keeper_alive is False
         assert "cache" in run.detail
 
@@ -287,11 +293,11 @@ def test_a_run_goes_on_without_its_keeper(tmp_path: Path, spec: Spec, keeper: An
     one.status("running", main={"pid": main.pid, "start": stat.start})
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
-        until(state_is(agent, "running"))
+        awaited(state_is(agent, "running"))
 
         one.kill()
 
-        run = until(lambda: (run := run_of(agent)) and not run.keeper_alive and run)
+        run = awaited(lambda: (run := run_of(agent)) and not run.keeper_alive and run)
         assert (run.state, run.main_alive, run.alive) == ("running", True, True)
 
 
@@ -302,7 +308,7 @@ def test_a_pid_that_another_process_has_now_is_not_the_run(tmp_path: Path, spec:
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
 
-        run = until(state_is(agent, "running"))
+        run = awaited(state_is(agent, "running"))
         assert (run.main_alive, run.keeper_alive, run.alive, run.exit) == (False, False, False, None)
 
 
@@ -312,7 +318,7 @@ def test_a_run_of_another_boot_is_not_alive(tmp_path: Path, spec: Spec, keeper: 
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
 
-        run = until(state_is(agent, "running"))
+        run = awaited(state_is(agent, "running"))
         assert (run.boot, run.alive, run.keeper_alive) == ("another/1", False, False)
 
 
@@ -321,14 +327,19 @@ def test_the_newest_accepted_restart_is_the_run_and_the_others_are_history(
 ) -> None:
     clock = procfs.boottime()
     for number, (state, action, wall) in enumerate(
-        [("ended", "restart", 900.0), ("running", "restart", 100.0), ("refused", "restart", 1.0), ("stopped", "stop", 1.0)]
+        [
+            ("ended", "restart", 900.0),
+            ("running", "restart", 100.0),
+            ("refused", "restart", 1.0),
+            ("stopped", "stop", 1.0),
+        ]
     ):
         # The wall clock was put back: the host's boot clock decides.
         one = keeper(f"r-{number}", action=action, accepted_bt=clock + number, accepted_wall=wall)
         one.status(state)
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
-        state_event = until(agent.state)
+        state_event = awaited(agent.state)
 
     assert state_event.run.id == "r-1"
     assert [run.id for run in state_event.last] == ["r-3", "r-2", "r-0"]
@@ -339,19 +350,19 @@ def test_who_replaces_the_run_is_told_on_the_run(tmp_path: Path, spec: Spec, kee
     old.status("running", main=old.ident)
     with Agent() as agent:
         agent.watch(spec(), tmp_path / "state")
-        until(state_is(agent, "running"))
+        awaited(state_is(agent, "running"))
 
         stop = keeper("r-2", action="stop", operator="bert", replaced_id="r-1")
         stop.status("killing")
 
-        until(lambda: (run := run_of(agent)) and run.stopping == "bert")
+        awaited(lambda: (run := run_of(agent)) and run.stopping == "bert")
 
 
 def test_twenty_looks_a_second_cost_next_to_nothing(tmp_path: Path, keeper: Any) -> None:
     for number in range(30):
         keeper(f"r-{number}").status("ended")
     runs = records.Runs(str(tmp_path / "state"), "t", BOOT)
-    until(lambda: not runs.refresh())
+    awaited(lambda: not runs.refresh())
 
     began = time.process_time()
     for _ in range(200):

@@ -5,14 +5,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from console.host import gpu, gpusource
+from tests.host.agentprocess import awaited
 from tests.nvml import build
-from tests.waiting import until
 
 GIB = 1 << 30
 
@@ -49,7 +50,11 @@ def sampler_of() -> Iterator[Callable[[str | None], gpu.Sampler]]:
     yield start
     for sampler in started:
         sampler.stop()
-        until(lambda sampler=sampler: not sampler.stuck(), 5.0, "the sampler's end")
+        awaited(partial(_is_gone, sampler), 5.0, "the sampler's end")
+
+
+def _is_gone(sampler: gpu.Sampler) -> bool:
+    return not sampler.stuck()
 
 
 def test_simulated_state_is_sampled_and_the_dead_do_not_count(state: Any, sampler_of: Any) -> None:
@@ -62,7 +67,7 @@ def test_simulated_state_is_sampled_and_the_dead_do_not_count(state: Any, sample
         state_line(3, 3, temp="?"),
     )
 
-    sample = until(sampler_of(str(path)).poll)
+    sample = awaited(sampler_of(str(path)).poll)
 
     assert (sample["source"], sample["driver"]) == ("simulated", "550.90.07")
     assert [each["used"] // GIB for each in sample["gpus"]] == [71, 1, 1, 3]
@@ -81,7 +86,7 @@ def test_slowly_released_memory_stays_used_for_a_while(state: Any) -> None:
 
 
 def test_a_missing_state_file_is_named(tmp_path: Path, sampler_of: Any) -> None:
-    sample = until(sampler_of(str(tmp_path / "none")).poll)
+    sample = awaited(sampler_of(str(tmp_path / "none")).poll)
 
     assert (sample["source"], sample["gpus"]) == ("simulated", [])
     assert "No such file" in sample["why"]
@@ -89,21 +94,21 @@ def test_a_missing_state_file_is_named(tmp_path: Path, sampler_of: Any) -> None:
 
 def test_request_brings_a_sample_before_the_interval_is_over(state: Any, sampler_of: Any) -> None:
     sampler = sampler_of(str(state(state_line(0))))
-    until(sampler.poll)
+    awaited(sampler.poll)
     sampler.set_interval(60.0)
-    until(lambda: sampler.poll() is None)
+    awaited(lambda: sampler.poll() is None)
 
     began = time.monotonic()
     sampler.request()
 
-    assert until(sampler.poll)["gpus"]
+    assert awaited(sampler.poll)["gpus"]
     assert time.monotonic() - began < 2.0
 
 
 def test_without_driver_and_tool_the_source_is_none_and_says_why(sampler_of: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
 
-    sample = until(sampler_of(None).poll)
+    sample = awaited(sampler_of(None).poll)
 
     assert (sample["source"], sample["gpus"]) == ("none", [])
     assert "NVML" in sample["why"]

@@ -11,8 +11,7 @@ import pytest
 
 from console import protocol
 from console.host import logtail
-from tests.host.agentprocess import Agent
-from tests.waiting import until
+from tests.host.agentprocess import Agent, awaited
 
 
 class Reader:
@@ -173,7 +172,7 @@ def test_a_log_deleted_before_we_came_is_read_through_the_runs_stdout(tmp_path: 
     log = tmp_path / "log"
     with log.open("wb") as file:
         child = subprocess.Popen(["sh", "-c", "echo from the dead; exec sleep 60"], stdout=file)
-    until(lambda: log.stat().st_size)
+    awaited(lambda: log.stat().st_size)
     log.unlink()
     reader = Reader(log, pid=child.pid)
 
@@ -296,7 +295,7 @@ def test_the_file_is_looked_at_at_least_each_second(tmp_path: Path) -> None:
     reader.step()
     began = time.monotonic()
 
-    until(reader.step, 3.0, "a heartbeat")
+    awaited(reader.step, 3.0, "a heartbeat")
 
     assert 0.8 < time.monotonic() - began < 1.5
     assert reader.event["n"] == 0
@@ -341,12 +340,12 @@ def test_a_line_arrives_within_a_tick_of_being_written(tmp_path: Path) -> None:
     log.write_bytes(b"first\n")
     with Agent() as agent:
         assert agent.ask(protocol.LogFollow(id=1, path=str(log), offset=0)).ok
-        until(lambda: b"".join(agent.raw) == b"first\n")
+        awaited(lambda: b"".join(agent.raw) == b"first\n")
 
         with log.open("ab") as file:
             file.write(b"second\n")
         began = time.monotonic()
-        until(lambda: b"".join(agent.raw) == b"first\nsecond\n")
+        awaited(lambda: b"".join(agent.raw) == b"first\nsecond\n")
 
         assert time.monotonic() - began < 0.5
         assert all(isinstance(event, protocol.LogEvent) for event in agent.events)
@@ -357,11 +356,11 @@ def test_credit_given_is_used_at_once(tmp_path: Path) -> None:
     log.write_bytes(b"x" * 1_000_000)
     with Agent() as agent:
         agent.ask(protocol.LogFollow(id=1, path=str(log), offset=0, credit_bytes=1000))
-        until(lambda: sum(map(len, agent.raw)) == 1000)
+        awaited(lambda: sum(map(len, agent.raw)) == 1000)
 
         agent.send(protocol.LogCredit(bytes=5_000_000))
 
-        until(lambda: sum(map(len, agent.raw)) == 1_000_000)
+        awaited(lambda: sum(map(len, agent.raw)) == 1_000_000)
 
 
 def test_a_new_follow_replaces_the_old_one(tmp_path: Path) -> None:
@@ -370,13 +369,13 @@ def test_a_new_follow_replaces_the_old_one(tmp_path: Path) -> None:
     with Agent() as agent:
         agent.ask(protocol.LogFollow(id=1, path=str(tmp_path / "a"), offset=0))
         agent.ask(protocol.LogFollow(id=2, path=str(tmp_path / "b"), offset=0))
-        until(lambda: b"b" in b"".join(agent.raw))
+        awaited(lambda: b"b" in b"".join(agent.raw))
         with (tmp_path / "a").open("ab") as file:
             file.write(b"A")
         with (tmp_path / "b").open("ab") as file:
             file.write(b"B")
 
-        until(lambda: b"B" in b"".join(agent.raw))
+        awaited(lambda: b"B" in b"".join(agent.raw))
         assert b"A" not in b"".join(agent.raw)
 
 

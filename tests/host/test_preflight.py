@@ -65,7 +65,9 @@ SCRIPTS: list[tuple[str, bytes, int, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "mode", "check", "reason", "words"), [s[1:] for s in SCRIPTS], ids=[s[0] for s in SCRIPTS])
+@pytest.mark.parametrize(
+    ("content", "mode", "check", "reason", "words"), [s[1:] for s in SCRIPTS], ids=[s[0] for s in SCRIPTS]
+)
 def test_a_script_that_cannot_start_is_refused(
     place: Path, content: bytes, mode: int, check: str, reason: str, words: str
 ) -> None:
@@ -205,7 +207,7 @@ def test_modules_are_looked_for_by_the_python_that_run_sh_names(place: Path) -> 
     fake = write(place / "python3.9", b'#!/bin/sh\nexec /usr/bin/env python3 "$@"\n')
     path = write(place / "run.sh", f"#!/bin/bash\nexec {fake} -u train.py --x\n".encode())
     python_dir = str(Path(sys.executable).parent)
-    given = {"command": [str(path)], "path": f"{python_dir}:{PATH}"}
+    given: dict[str, Any] = {"command": [str(path)], "path": f"{python_dir}:{PATH}"}
 
     there = checks(place, preflight={"modules": ["json"]}, **given)["modules"]
     missing = checks(place, preflight={"modules": ["json", "no_such_module"]}, **given)["modules"]
@@ -220,9 +222,9 @@ def test_a_module_missed_by_a_guessed_python_is_only_a_warning(place: Path) -> N
     path = write(place / "run.sh", b"#!/bin/bash\nconda activate x\nlaunch_it\n")
     python_dir = str(Path(sys.executable).parent)
 
-    found = checks(
-        place, command=[str(path)], path=f"{python_dir}:{PATH}", preflight={"modules": ["no_such_module"]}
-    )["modules"]
+    found = checks(place, command=[str(path)], path=f"{python_dir}:{PATH}", preflight={"modules": ["no_such_module"]})[
+        "modules"
+    ]
 
     assert (found["state"], found["reason"]) == ("warn", "missing_module")
 
@@ -242,11 +244,12 @@ def test_gpus_are_counted_and_foreign_memory_named(place: Path) -> None:
         {"i": 2, "used": 0, "procs": []},
     ]
     owners = [{"i": 0, "owner": "other"}, {"i": 1, "owner": "nobody"}, {"i": 2, "owner": "free"}]
-    world = {"sample": {"source": "nvml", "gpus": gpus}, "judged": {"gpus": owners}}
+    world: dict[str, Any] = {"sample": {"source": "nvml", "gpus": gpus}, "judged": {"gpus": owners}}
     spec = {"target": "t", "command": ["/bin/true"], "cwd": str(place), "gpus": {"expected": 8}}
 
     found = preflight.checks(
-        preflight.World(spec, str(place / "l"), {"PATH": PATH}, str(place), world["sample"], world["judged"], []), "restart"
+        preflight.World(spec, str(place / "l"), {"PATH": PATH}, str(place), world["sample"], world["judged"], []),
+        "restart",
     )
 
     gpus_check = next(check for check in found if check["id"] == "gpus")
