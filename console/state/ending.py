@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.protocol import ExitRecord, RunRecord
 from console.state.launch import End, RunOver
-from console.state.subject import TRANSACTION
+from console.state.subject import TRANSACTION, stop_of
 from console.state.target import TargetState, is_this_boot
 
 UNREADABLE_LINES = 200
@@ -26,13 +26,24 @@ def how_it_ended(state: TargetState, record: RunRecord) -> RunOver | None:
         case "interrupted":
             return RunOver(end=End.KEEPER_LOST, why="its keeper was lost here")
         case "ended":
-            return RunOver(end=End.UNWITNESSED, why="status unknown")
+            return gone(state)
         case "running" if record.alive is False:
-            return RunOver(end=End.UNWITNESSED, why="status unknown")
+            return gone(state)
         case under_way if under_way in TRANSACTION and record.keeper_alive is False:
             return RunOver(end=End.KEEPER_LOST, why="its keeper was lost here")
         case _:
             return None
+
+
+def gone(state: TargetState) -> RunOver:
+    """A run that is gone without an exit record: stopped, where a stop says so, else nobody knows."""
+    stop = stop_of(state.subject, state.host.runs, state.host.boot) if state.subject is not None else None
+    if stop is None or stop.state != "stopped":
+        bt = state.subject.gone_bt if state.subject is not None else None
+        return RunOver(end=End.UNWITNESSED, why="status unknown", bt=bt)
+    killing = stop.stages.get("killing")
+    by = f"stopped by {stop.operator}" if stop.operator else "stopped"
+    return RunOver(end=End.STOPPED, why=by, bt=killing.ended_bt if killing is not None else None)
 
 
 def _exited(state: TargetState, record: RunRecord, end: ExitRecord) -> RunOver:

@@ -17,9 +17,9 @@ from console.model import LinkState, Stage, StageState, Verdict
 from console.protocol import RunRecord
 from console.reasons import Reason
 from console.state import events, launch, training
-from console.state.ending import how_it_ended
-from console.state.launch import End, IllegalEvent, Launch
-from console.state.subject import choose
+from console.state.ending import gone, how_it_ended
+from console.state.launch import IllegalEvent, Launch
+from console.state.subject import TRANSACTION, choose, stop_of
 from console.state.target import (
     Clock,
     Follow,
@@ -221,9 +221,8 @@ def _read_record(state: TargetState, subject: Subject) -> TargetState:
     for stage in launch.STAGES:
         if (entry := record.stages.get(str(stage))) is not None and stage in launch.JOURNALLED:
             state = _launched(state, launch.JournalSaid(stage=stage, entry=entry))
-    if record.action == "restart":
-        state = _read_cuda(state, record)
-    state = _read_stop(state, record)
+    state = _read_cuda(state, record)
+    state = _read_stop(state, subject)
     over = how_it_ended(state, record)
     if over is not None:
         return state if state.launch is None or state.launch.over == over else _launched(state, over)
@@ -265,29 +264,45 @@ def _has_spawned(state: TargetState) -> bool:
     return state.launch is not None and state.launch.fact(Stage.SPAWNED).state in (StageState.DONE, StageState.UNKNOWN)
 
 
-def _read_stop(state: TargetState, record: RunRecord) -> TargetState:
+def _read_stop(state: TargetState, subject: Subject) -> TargetState:
+    """A stop is killing once more, as its keeper tells it: the run's own, or that of a record made for the stop."""
     assert state.launch is not None
-    if record.stopping and record.exit is None and record.state == "running":
-        entry = record.stages.get(str(Stage.KILLING))
+    record = subject.record
+    stop = stop_of(subject, state.host.runs, state.host.boot)
+    by = record.stopping if record is not None else None
+    if by is None and stop is not None and stop.state in TRANSACTION and stop.keeper_alive is not False:
+        by = stop.operator or "somebody"
+    teller = stop if stop is not None else record
+    entry = teller.stages.get(str(Stage.KILLING)) if teller is not None else None
+    is_live = subject.record is None or (subject.record.exit is None and subject.record.state == "running")
+    if by is not None and is_live:
         evidence = entry.evidence if entry is not None and entry.state == "active" else ""
-        if not state.launch.reopened or evidence:
-            bt = state.clock.bt(state.at)
-            return _launched(state, launch.StopBegan(bt=bt, by=record.stopping, evidence=evidence))
-    elif state.launch.reopened and record.exit is None and record.state == "running":
-        state = _launched(state, launch.StopEnded())
-        entry = record.stages.get(str(Stage.KILLING))
-        if entry is not None:
-            state = _launched(state, launch.JournalSaid(stage=Stage.KILLING, entry=entry))
-    return state
+        if state.launch.reopened and not evidence:
+            return state
+        return _launched(state, launch.StopBegan(bt=state.clock.bt(state.at), by=by, evidence=evidence))
+    if not state.launch.reopened:
+        return state
+    if stop is not None and entry is not None and entry.state == "done":
+        return _launched(state, launch.JournalSaid(stage=Stage.KILLING, entry=entry))
+    return _give_up_stop(state, subject) if is_live and not subject.is_gone else state
+
+
+def _give_up_stop(state: TargetState, subject: Subject) -> TargetState:
+    state = _launched(state, launch.StopEnded())
+    if subject.record is None:
+        return _launched(state, launch.StartedByHand(spawned_bt=subject.hand_start_bt))
+    entry = subject.record.stages.get(str(Stage.KILLING))
+    return _launched(state, launch.JournalSaid(stage=Stage.KILLING, entry=entry)) if entry is not None else state
 
 
 def _read_hand(state: TargetState, subject: Subject) -> TargetState:
     assert state.launch is not None
-    if subject.is_gone and state.launch.over is None:
-        return _launched(state, launch.RunOver(end=End.UNWITNESSED, why="status unknown", bt=subject.gone_bt))
-    if not subject.is_gone and state.launch.over is not None:
-        return _launched(state, launch.RunLives())
-    return state
+    state = _read_stop(state, subject)
+    assert state.launch is not None
+    if subject.is_gone:
+        over = gone(state)
+        return state if state.launch.over == over else _launched(state, over)
+    return state if state.launch.over is None else _launched(state, launch.RunLives())
 
 
 def _launched(state: TargetState, event: launch.LaunchEvent) -> TargetState:
@@ -314,8 +329,6 @@ def _follow_log(state: TargetState, subject: Subject) -> Stepped:
     """Follow the run's log as soon as it may be there; another path (a redirected run) replaces the one before."""
     log, record = subject.log, subject.record
     if log is None or not log.path or (state.follow is not None and state.follow.path == log.path):
-        return state, ()
-    if record is not None and record.action != "restart":
         return state, ()
     if record is not None and Stage.SPAWNED not in record.stages and record.state in ("accepted", "killing", "cache"):
         return state, ()

@@ -29,7 +29,7 @@ from console.model import (
 from console.protocol import ProcsEvent, RunRecord, WireGpu, WireProcess
 from console.state import health, texts, training
 from console.state.launch import JOURNALLED, STAGES, End, Launch, Mark
-from console.state.subject import TRANSACTION
+from console.state.subject import TRANSACTION, stop_of
 from console.state.target import Subject, TargetState, deadline_s, expected_gpus, record_at
 from console.state.verdict import HEADROOM_BYTES, Judgement, judge, warnings
 
@@ -181,8 +181,16 @@ def _run(state: TargetState, *, blind: bool) -> Run | None:
         operator=hand.started_by,
         spawned_at=state.clock.at(subject.hand_start_bt),
         session=hand.session,
-        exit=ExitStatus(at=state.clock.at(subject.gone_bt)) if subject.is_gone else None,
+        exit=ExitStatus(at=state.clock.at(subject.gone_bt), by=_stopped_by(state, subject))
+        if subject.is_gone
+        else None,
+        stopping_by=_stopped_by(state, subject) if state.launch.reopened and not subject.is_gone else None,
     )
+
+
+def _stopped_by(state: TargetState, subject: Subject) -> str | None:
+    stop = stop_of(subject, state.host.runs, state.host.boot)
+    return stop.operator or None if stop is not None and stop.state != "failed" else None
 
 
 def _is_alive(state: TargetState, subject: Subject) -> bool | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from console.protocol import HandRun, RunRecord, StateEvent
 from console.state.target import Subject
 
@@ -29,9 +31,26 @@ def choose(said: StateEvent, before: Subject | None, boot: str) -> Subject | Non
 
 
 def _shown(said: StateEvent) -> RunRecord | None:
-    """The newest record that did something; a refused one touched nothing."""
+    """The newest restart that did something; a refused one touched nothing, and a stop is no run."""
     candidates = [said.run] if said.run is not None else []
-    return next((record for record in (*candidates, *said.last) if record.state != "refused"), None)
+    known = (*candidates, *said.last)
+    return next((record for record in known if record.action == "restart" and record.state != "refused"), None)
+
+
+def stop_of(subject: Subject, records: Sequence[RunRecord], boot: str) -> RunRecord | None:
+    """Return the newest stop that was asked for this run and has a record of its own.
+
+    A run with a living keeper has none: its keeper is asked, and writes down who asked.
+    """
+    for record in records:
+        if record.action != "stop" or record.state == "refused" or (record.boot and boot and record.boot != boot):
+            continue
+        if subject.record is not None and record.replaced_id == subject.record.id:
+            return record
+        since = subject.hand_start_bt
+        if subject.hand is not None and not record.replaced_id and (since is None or record.accepted_bt > since):
+            return record
+    return None
 
 
 def is_live(record: RunRecord, boot: str) -> bool:

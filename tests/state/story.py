@@ -115,7 +115,7 @@ class Story:
         self.record = replace(self.record, **changes)
         return self.said(self.record)
 
-    def hand(self, **fields: Any) -> Story:
+    def hand(self, *, last: tuple[RunRecord, ...] = (), **fields: Any) -> Story:
         known: dict[str, Any] = {
             "main": ProcId(pid=84941, start=77),
             "argv": ("python", "-u", "train.py"),
@@ -124,7 +124,7 @@ class Story:
             "session": "session-12.scope",
             "log": LogIdent(path="/workspace/hand.log", inode=9),
         }
-        return self.said(None, hand=(HandRun(**(known | fields)),))
+        return self.said(None, hand=(HandRun(**(known | fields)),), last=last)
 
     def journal(self, stage: Stage, entry: HostStage, state: str) -> Story:
         return self.host(stages={**self.record.stages, str(stage): entry}, state=state)

@@ -1,5 +1,7 @@
 """Launches as stories: what the host, the GPUs and the log say, and which stages that proves."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from console import config
@@ -488,19 +490,53 @@ def test_hand_started_run_that_is_gone_says_that_its_exit_status_is_not_known() 
     assert "no keeper started it" in story.snapshot.reason.facts[0].text
 
 
-def test_stopped_hand_started_run_is_told_by_the_stops_own_record() -> None:
-    story = Story().up().hand().after(1).gpus()
-    stop = RunRecord(id="r-9", action="stop", state="killing", operator="ops1", accepted_bt=story.bt, keeper_alive=True)
+def stop_record(story: Story, **fields: Any) -> RunRecord:
+    known: dict[str, Any] = {"state": "killing", "operator": "ops1", "accepted_bt": story.bt, "keeper_alive": True}
+    return RunRecord(id="r-9", action="stop", **(known | fields))
 
-    story.after(1).said(stop)
+
+def test_stop_of_a_hand_started_run_is_told_by_the_stops_own_record() -> None:
+    story = Story().up().hand().after(1).gpus()
+    stop = stop_record(story)
+    began = HostStage(state="active", began_bt=story.bt, evidence="TERM, 20 s of 20 s left")
+
+    story.after(1).hand(age_s=8162.0, last=(replace(stop, stages={"killing": began}),))
     assert story.verdict() is Verdict.LAUNCHING
-    entry = done(story.bt, 2.0, "9 pids", "9 pids gone")
-    story.after(2).said(replace(stop, state="stopped", stages={"killing": entry}, alive=False))
+    assert story.snapshot.active_stage is Stage.KILLING
+    assert story.stage(Stage.KILLING).evidence == "TERM, 20 s of 20 s left"
+    story.after(2)
+    entry = done(began.began_bt or 0.0, 3.0, "9 pids", "9 pids gone")
+    story.said(None, last=(replace(stop, state="stopped", stages={"killing": entry}, keeper_alive=False),))
 
     assert story.verdict() is Verdict.STOPPED
-    assert story.stage(Stage.KILLING).state is DONE
+    assert (story.stage(Stage.KILLING).state, story.stage(Stage.KILLING).evidence) == (DONE, "9 pids")
+    assert story.snapshot.run is not None
+    assert story.snapshot.run.exit is not None
+    assert story.snapshot.run.exit.by == "ops1"
     story.gpus(contexts=0, owner="free")
-    assert story.outcome("free", run_id="r-9").exit_code is Exit.OK
+    assert story.outcome("free").exit_code is Exit.OK
+    assert story.effects_of(events.RingBell) == []
+
+
+def test_stop_that_fails_leaves_the_hand_started_run_as_it_was() -> None:
+    story = Story().up().hand().after(1).gpus().samples(sample(1)).after(2).samples(sample(2))
+    stop = stop_record(story)
+    story.after(1).hand(last=(stop,))
+
+    story.after(90).hand(last=(replace(stop, state="failed", keeper_alive=False),)).gpus()
+
+    assert story.stage(Stage.KILLING).state is UNKNOWN
+    assert story.snapshot.active_stage is None
+
+
+def test_stop_of_a_run_without_a_keeper_is_no_failure() -> None:
+    story = Story().stepping(20).host(keeper_alive=False)
+    stop = stop_record(story, replaced_id="r-6", state="stopped", keeper_alive=False)
+
+    story.record = replace(story.record, alive=False, main_alive=False)
+    story.after(3).said(story.record, last=(stop,))
+
+    assert story.verdict() is Verdict.STOPPED
 
 
 # -- the link ---------------------------------------------------------------------------------------------------------
