@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
@@ -15,15 +16,19 @@ from . import background, discover, files, gpu, lock, naming, procfs, records, t
 
 Event = Dict[str, Any]
 
-# 20 looks a second: a stage is told within 50 ms, at 0.1 % of a core.
+# 20 looks a second while something goes on: a stage is told within 50 ms. Deaths don't wait for a look (pidfds).
 LOOK_S = 0.05
+CALM_LOOK_S = 0.2
+CALM_AFTER_S = 30.0
 # For a while after a death: the keeper's exit record follows within milliseconds, and it decides what the screen says.
 ALERT_LOOK_S = 0.005
 ALERT_FOR_S = 0.5
 THOROUGH_S = 2.0
 HAND_S = 2.0
-HAND_AT_MOST_S = 10.0
-"""Also with no process come or gone, discovery is repeated after this (exec changes a command line silently)."""
+HAND_AT_MOST_S = 30.0
+"""Discovery is repeated after this in any case: an old shell may have become a trainer by exec."""
+YOUNG_PROCESS_S = 10.0
+_TRAINER_PROGRAM = re.compile(r"python|pypy|torchrun|accelerate|deepspeed")
 HAND_TIMEOUT_S = 5.0
 _HAND_PAUSE_S = 0.2
 
@@ -42,6 +47,7 @@ class Watcher:
         self.interval_s = max(0.1, float(operation.get("interval_s") or 1.0))
         self.simulated = (self.spec.get("gpus") or {}).get("simulated")
         self.sample: Optional[Dict[str, Any]] = None
+        self._untold: Optional[Dict[str, Any]] = None
         self._send, self._offer = send, offer
         self._runs = records.Runs(self.state, self.spec["target"], procfs.boot_identity())
         self._lock_path = files.lock_path(self.state, self.spec["target"])
@@ -56,15 +62,16 @@ class Watcher:
         self._hand: List[Dict[str, Any]] = []
         self._hand_job: Optional[background.Job] = None
         self._hand_known = not self.spec.get("match")
-        self._pids_seen: Set[int] = set()
+        self._pids_seen: Dict[int, float] = {}
         self._pidfds: Dict[int, Ident] = {}
         self._watched: Set[Ident] = set()
         self._without_pidfd: Set[Ident] = set()
         self._told: Any = None
         self._told_older: Any = None
         self._dirty = True
-        self._alert_until = 0.0
         now = time.monotonic()
+        self._alert_until, self._changed_at, self._holder_at = 0.0, now, now
+        self._holder: Optional[Dict[str, Any]] = None
         self._look_at = self._thorough_at = self._procs_at = self._hand_at = self._hand_latest = now
 
     # -- for the loop ---------------------------------------------------------------------------------------------
@@ -75,7 +82,7 @@ class Watcher:
 
     def due(self) -> float:
         """When to step again at the latest, on the monotonic clock."""
-        return min(self._look_at, self._procs_at)
+        return min(self._look_at, self._procs_at) if self._hand_known else self._look_at
 
     def step(self, ready: Set[int]) -> None:
         now = time.monotonic()
@@ -85,7 +92,7 @@ class Watcher:
         self._take_hand(now)
         if now >= self._look_at or self._dirty:
             self._look_around(now)
-        if now >= self._procs_at:
+        if self._hand_known and now >= self._procs_at:
             self._procs_at = now + self.interval_s
             self._sample_processes()
         self._take_sample()
@@ -103,13 +110,13 @@ class Watcher:
         self._pidfds = {}
 
     def _alarm(self, now: float) -> None:
-        self._dirty, self._alert_until = True, now + ALERT_FOR_S
+        self._dirty, self._alert_until, self._changed_at = True, now + ALERT_FOR_S, now
         self._hand_at = min(self._hand_at, now + _HAND_PAUSE_S)
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
     def _look_around(self, now: float) -> None:
-        self._look_at = now + (ALERT_LOOK_S if now < self._alert_until else LOOK_S)
+        self._look_at = now + self._pause_s(now)
         thorough = now >= self._thorough_at
         changed = self._runs.refresh(thorough=thorough)
         if thorough:
@@ -118,12 +125,24 @@ class Watcher:
         if died:
             self._alarm(now)
         if changed:
+            self._changed_at = now
             self._hand_at = min(self._hand_at, now + _HAND_PAUSE_S)
-        holder = lock.read_holder(self._lock_path)
+        holder = self._who_holds(now, changed or self._dirty)
         if not (changed or thorough or died or self._dirty or holder != (self._told or {}).get("lock")):
             return
         self._start_discovery(now)
         self._tell_state(holder)
+
+    def _pause_s(self, now: float) -> float:
+        if now < self._alert_until:
+            return ALERT_LOOK_S
+        return CALM_LOOK_S if now - self._changed_at > CALM_AFTER_S and self._holder is None else LOOK_S
+
+    def _who_holds(self, now: float, changed: bool) -> Optional[Dict[str, Any]]:
+        if changed or now >= self._holder_at:
+            self._holder_at = now + CALM_LOOK_S
+            self._holder = lock.read_holder(self._lock_path)
+        return self._holder
 
     def _tell_state(self, holder: Optional[Dict[str, Any]]) -> None:
         """Send the state if it is another one than was told last. Not before it is known what was started by hand."""
@@ -185,13 +204,18 @@ class Watcher:
     def _start_discovery(self, now: float) -> None:
         if self._hand_job or not self.spec.get("match") or now < self._hand_at:
             return
-        pids = set(procfs.all_pids())
         self._hand_at = now + HAND_S
-        if self._hand_known and pids == self._pids_seen and now < self._hand_latest:
+        if not self._may_have_started(now) and self._hand_known and now < self._hand_latest:
             return
-        self._pids_seen, self._hand_latest = pids, now + HAND_AT_MOST_S
+        self._hand_latest = now + HAND_AT_MOST_S
         ours = [record for record in self._runs.newest() if record["keeper_alive"] or record["main_alive"]]
         self._hand_job = background.Job(lambda: find_by_hand(self.spec, ours), HAND_TIMEOUT_S)
+
+    def _may_have_started(self, now: float) -> bool:
+        """Whether a process that came up lately could be a trainer; a hundredth of what looking for runs costs."""
+        self._pids_seen = {pid: self._pids_seen.get(pid, now) for pid in procfs.all_pids()}
+        young = [pid for pid, seen in self._pids_seen.items() if now - seen <= YOUNG_PROCESS_S]
+        return any(_TRAINER_PROGRAM.search(os.path.basename(procfs.exe(pid)) or "python") for pid in young)
 
     def _take_hand(self, now: float) -> None:
         job = self._hand_job
@@ -218,8 +242,6 @@ class Watcher:
     # -- processes and GPUs ---------------------------------------------------------------------------------------
 
     def _sample_processes(self) -> None:
-        if not self._hand_known:
-            return
         whose = self._live["id"] if self._live else tuple(sorted(run["main"]["pid"] for run in self._hand))
         if whose != self._whose:
             self._whose, self._peak = whose, {}
@@ -230,16 +252,20 @@ class Watcher:
 
     def _take_sample(self) -> None:
         sample = self._gpus.poll()
-        if sample is None:
-            return
-        self.sample = sample
+        if sample is not None:
+            self.sample = self._untold = sample
+        sample = self._untold
+        if sample is None or self._look is None:
+            return  # without the run's processes its own memory would be called somebody else's
+        self._untold = None
         event = {"ev": "gpus", **{key: sample.get(key) or "" for key in ("source", "why", "driver")}}
         event.update(bt=sample["bt"], **self._judged(sample))
         self._offer(event)
 
     def _judged(self, sample: Dict[str, Any]) -> Dict[str, Any]:
         look = self._look
-        verdict = gpu.judge(sample, look.pids if look else (), look.uvm_pids if look else None, self._baseline())
+        assert look is not None
+        verdict = gpu.judge(sample, look.pids, look.uvm_pids, self._baseline())
         by_index = {each["i"]: each for each in verdict["gpus"]}
         cuda = (self._live or {}).get("cuda") or {}
         kept = set(cuda.get("contexts") or ())  # what the keeper has seen: it knows the level before the launch
