@@ -48,7 +48,8 @@ async def until_outcome(
     """
 
     def settled(snapshot: Snapshot) -> tuple[Snapshot, outcome.Outcome] | None:
-        progress.show(snapshot)
+        if run_id is None or (snapshot.run is not None and snapshot.run.id == run_id):
+            progress.show(snapshot)  # not what the run that is being replaced once went through
         judged = outcome.judge(snapshot, wanted, run_id=run_id, since=since)
         return (snapshot, judged) if judged.settled else None
 
