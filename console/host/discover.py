@@ -191,7 +191,7 @@ def _kin(world: _World, main: int, log: Optional[Dict[str, Any]], excluded: Set[
     while True:
         grown = kin | procfs.descendants(kin, world.stats) | _pipeline_readers(world, kin, excluded)
         if log is not None:
-            grown |= _writers_of(world, log, excluded)
+            grown |= _writers_of(world, log, grown, excluded)
         grown |= _orphaned_workers(world, kin, excluded)
         grown |= _scripts_above(world, grown, excluded)
         grown -= excluded
@@ -207,13 +207,21 @@ def _scripts_above(world: _World, kin: Set[int], excluded: Set[int]) -> Set[int]
         parent = world.stats[pid].ppid
         if parent in excluded or parent in kin or parent not in world.stats:
             continue
-        if _is_script_shell(world.argvs[parent]) and set(procfs.children(parent, world.stats)) <= kin:
+        if _belongs_above(world, parent, kin):
             found.add(parent)
     return found
 
 
+def _belongs_above(world: _World, shell: int, kin: Set[int]) -> bool:
+    return _is_script_shell(world.argvs[shell]) and set(procfs.children(shell, world.stats)) <= kin
+
+
+def _is_shell(argv: Sequence[str]) -> bool:
+    return bool(argv) and os.path.basename(argv[0]).lstrip("-") in _SHELLS
+
+
 def _is_script_shell(argv: Sequence[str]) -> bool:
-    if not argv or os.path.basename(argv[0]).lstrip("-") not in _SHELLS:
+    if not _is_shell(argv):
         return False
     for argument in argv[1:]:
         if argument.startswith("-") and not argument.startswith("--") and "c" in argument:
@@ -224,16 +232,19 @@ def _is_script_shell(argv: Sequence[str]) -> bool:
 
 
 def _is_command_shell(argv: Sequence[str]) -> bool:
-    return bool(argv) and os.path.basename(argv[0]).lstrip("-") in _SHELLS and not _is_script_shell(argv)
+    return _is_shell(argv) and not _is_script_shell(argv)
 
 
-def _writers_of(world: _World, log: Dict[str, Any], excluded: Set[int]) -> Set[int]:
+def _writers_of(world: _World, log: Dict[str, Any], kin: Set[int], excluded: Set[int]) -> Set[int]:
     """Processes whose stdout or stderr is the run's log. Pagers hold it for reading, so they aren't among them."""
     found: Set[int] = set()
     for pid in world.stats:
-        if pid in excluded or _is_command_shell(world.argvs[pid]):
+        if pid in excluded or not any(
+            procfs.fd_target(pid, fd) == log["path"] and procfs.fd_writes(pid, fd) for fd in (1, 2)
+        ):
             continue
-        if any(procfs.fd_target(pid, fd) == log["path"] and procfs.fd_writes(pid, fd) for fd in (1, 2)):
+        # dash redirects itself while a redirected command runs, so a shell must pass the test of _scripts_above too.
+        if not _is_shell(world.argvs[pid]) or _belongs_above(world, pid, kin):
             found.add(pid)
     return found
 

@@ -21,9 +21,9 @@ def reserve(run_dir: str) -> None:
     files.reserve(run_dir, NAME)
 
 
-def write(run_dir: str, record: Dict[str, Any], sync: bool = True) -> None:
+def write(run_dir: str, record: Dict[str, Any]) -> None:
     try:
-        files.write_json(run_dir, NAME, record, sync=sync)
+        files.write_json(run_dir, NAME, record)
     except OSError as error:
         print("exit.json: %s" % error, file=sys.stderr)
 

@@ -118,10 +118,10 @@ def reserve(directory: str, name: str, size_bytes: int = _SPARE_BYTES) -> None:
         os.close(dir_fd)
 
 
-def write_json(directory: str, name: str, obj: Dict[str, Any], sync: bool = False) -> None:
+def write_json(directory: str, name: str, obj: Dict[str, Any]) -> None:
     """Replace `name` in `directory` by `obj` plus the schema version. Raises: OSError.
 
-    Visible first, durable after (`sync`): a reader must not wait for a slow disk.
+    Visible at once; what must survive a power cut is made durable by `sync` later, since readers must not wait for it.
     """
     raw = json.dumps(dict(obj, schema=SCHEMA), separators=(",", ":")).encode("utf-8", "surrogateescape") + b"\n"
     dir_fd = _open_dir(directory)
@@ -132,9 +132,20 @@ def write_json(directory: str, name: str, obj: Dict[str, Any], sync: bool = Fals
             raw = raw.ljust(max(os.fstat(descriptor).st_size, len(raw)), b"\n")
             _write_all(descriptor, raw)
             _exchange(dir_fd, _spare(name), name)
-            if sync:
-                os.fsync(descriptor)
-                os.fsync(dir_fd)
+        finally:
+            os.close(descriptor)
+    finally:
+        os.close(dir_fd)
+
+
+def sync(directory: str, name: str) -> None:
+    """Make what was written last durable. Raises: OSError."""
+    dir_fd = _open_dir(directory)
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+        try:
+            os.fsync(descriptor)
+            os.fsync(dir_fd)
         finally:
             os.close(descriptor)
     finally:

@@ -90,9 +90,10 @@ def spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], log: OpenedLog,
     program = resolve(argv[0], env.get("PATH", os.defpath), cwd)
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     reader, writer = os.pipe()
+    keeper = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _become(program, argv, cwd, env, (null, log.fd, log.fd), oom_score_adj, writer)
+        _become(program, argv, cwd, env, (null, log.fd, log.fd), oom_score_adj, writer, keeper)
     os.close(writer)
     os.close(null)
     with os.fdopen(reader, "rb") as pipe:
@@ -112,6 +113,7 @@ def _become(
     descriptors: Tuple[int, int, int],
     oom_score_adj: str,
     writer: int,
+    keeper: int,
 ) -> NoReturn:
     """In the child: never returns, tells the keeper what failed."""
     step = "chdir"
@@ -124,15 +126,17 @@ def _become(
         step = "exec"
         for target, source in enumerate(descriptors):
             os.dup2(source, target)
-        _exec(program, argv, env)
+        _exec(program, argv, env, keeper)
     except BaseException as error:  # noqa: BLE001 - nothing of the keeper's stack may run in the child
         failure = {"step": step, "errno": getattr(error, "errno", None), "text": str(error)}
         os.write(writer, json.dumps(failure).encode("utf-8", "surrogateescape"))
     os._exit(127)
 
 
-def _exec(program: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
+def _exec(program: str, argv: Sequence[str], env: Mapping[str, str], keeper: int) -> None:
     for left in range(_BUSY_TRIES, 0, -1):
+        if os.getppid() != keeper:
+            return  # the keeper was killed meanwhile: a run that nobody watches must not start
         try:
             os.execve(program, list(argv), dict(env))
         except OSError as error:

@@ -14,7 +14,7 @@ import time
 import traceback
 from typing import Any, Dict, Optional
 
-from . import exitrecord, gpuwatch, journal, kill, lock, oom, procfs, recorder, request, runtree, transaction
+from . import exitrecord, files, gpuwatch, journal, kill, lock, oom, procfs, recorder, request, runtree, transaction
 
 YOUNG_S = 600.0
 """A launch is watched closely for so long, then only now and then."""
@@ -205,9 +205,10 @@ class Vigil:
         self._record.exit(exitrecord.in_words(record))
         self._lock.release()
         try:
+            files.sync(self._asked.run_dir, exitrecord.NAME)
             os.fsync(self._spawned.log.fd)
         except OSError as error:
-            print("log: %s" % error, file=sys.stderr)
+            print("sync: %s" % error, file=sys.stderr)
 
     def _reap_to_the_end(self) -> bool:
         """Wait until there is no child: the proof. A sampler stuck in the driver is no child of the run's."""

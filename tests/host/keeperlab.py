@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from console.host import files, procfs
 from tests.waiting import until
 
 REPOSITORY = Path(__file__).parents[2]
-TRAINER = "train_dflash_pipeline.py"
 _MARK = "DFLASH_TEST_MARK"
 _START = "import sys; sys.path.insert(0, sys.argv[2]); from console.host import keeper; keeper.main(sys.argv[1])"
 
@@ -32,6 +32,8 @@ class Lab:
         self.work = folder / "work"
         self.work.mkdir()
         self.mark = uuid.uuid4().hex
+        # Of its own: a run of the same name elsewhere on this machine would rightly be taken for a change of plan.
+        self.trainer_name = f"train_{self.mark[:8]}.py"
         self._python = python
         self._started: list[subprocess.Popen[bytes]] = []
 
@@ -46,8 +48,8 @@ class Lab:
 
     def trainer(self, body: str = "time.sleep(600)") -> Path:
         """Write a Python trainer and a run.sh that executes it."""
-        self.script(TRAINER, f"import os, signal, subprocess, sys, time\n{textwrap.dedent(body)}\n")
-        return self.script("run.sh", f'#!/bin/sh\nexec {sys.executable} -u {self.work}/{TRAINER} "$@"\n')
+        self.script(self.trainer_name, f"import os, signal, subprocess, sys, time\n{textwrap.dedent(body)}\n")
+        return self.script("run.sh", f'#!/bin/sh\nexec {sys.executable} -u {self.work}/{self.trainer_name} "$@"\n')
 
     def start(self, *argv: str | Path, **options: Any) -> subprocess.Popen[bytes]:
         """Start a process that is not the keeper's: a run by hand, a bystander."""
@@ -71,7 +73,7 @@ class Lab:
             "log": str(self.work / "{name}.log"),
             "env": {},
             "unset": [],
-            "match": [TRAINER],
+            "match": [self.trainer_name],
             "caches": [],
             "keep_cache": False,
             "stop_signal": "TERM",
@@ -136,6 +138,7 @@ class Lab:
             for process in self._started:
                 process.poll()
         for process in self._started:
+            process.kill()
             process.wait(5)
 
 
@@ -149,14 +152,24 @@ def exit_record(directory: Path) -> dict[str, Any]:
 
 def reached(directory: Path, *states: str, timeout_s: float = 15.0) -> dict[str, Any]:
     """Wait until the run is in one of `states` and return its status."""
-    until(lambda: status(directory).get("state") in states, timeout_s, f"{directory.name} in {states}")
+    _await(directory, lambda: status(directory).get("state") in states, f"one of {states}", timeout_s)
     return status(directory)
 
 
 def ended(directory: Path, timeout_s: float = 15.0) -> dict[str, Any]:
     """Wait for the final exit record and return it."""
-    until(lambda: exit_record(directory).get("all_gone"), timeout_s, f"{directory.name} over: {status(directory)}")
+    _await(directory, lambda: bool(exit_record(directory).get("all_gone")), "the exit record", timeout_s)
+    reached(directory, "ended", "failed", "stopped")  # follows the exit record, which people wait for
     return exit_record(directory)
+
+
+def _await(directory: Path, predicate: Callable[[], bool], what: str, timeout_s: float) -> None:
+    try:
+        until(predicate, timeout_s, what)
+    except AssertionError as error:
+        prose = directory / "keeper.log"
+        said = prose.read_text("utf-8", "replace") if prose.exists() else "no keeper.log"
+        raise AssertionError(f"{error}\nstatus: {status(directory)}\nkeeper: {said}") from None
 
 
 def ident(pid: int) -> dict[str, int]:

@@ -1,0 +1,186 @@
+"""The state directory: files that readers always find whole, a lock that names its holder, recorder and secrets."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.host import bounded, files, lock, recorder, secretenv
+from tests.host.keeperlab import REPOSITORY, mode_of
+from tests.waiting import until
+
+_HOLD = """
+import sys; sys.path.insert(0, sys.argv[2])
+from console.host import lock
+held = lock.TargetLock(sys.argv[1])
+print(held.try_acquire({"operator": "ops", "stage": "killing"}), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A small tmpfs."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(["mount", *options], check=False, capture_output=True).returncode != 0:
+        pytest.skip("mounting a tmpfs is not possible here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_what_is_written_is_read_back_private_and_with_its_schema(tmp_path: Path) -> None:
+    for value in ({"a": "x" * 50_000}, {"a": "é\udcff"}, {}):
+        files.write_json(str(tmp_path), "status.json", value)
+
+        assert files.read_json(str(tmp_path), "status.json") == {**value, "schema": 1}
+    assert mode_of(tmp_path / "status.json") == 0o600
+
+
+def test_symlinks_are_neither_read_nor_written_through(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text('{"a": 1}')
+    (tmp_path / "status.json").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "link").symlink_to(tmp_path)
+
+    assert files.read_json(str(tmp_path), "status.json") is None
+    files.write_json(str(tmp_path), "status.json", {"b": 2})
+    with pytest.raises(NotADirectoryError):
+        files.write_json(str(tmp_path / "link"), "status.json", {})
+
+    assert (tmp_path / "elsewhere").read_text() == '{"a": 1}'
+
+
+def test_full_disk_does_not_stop_a_reserved_file(full_disk: Path) -> None:
+    files.reserve(str(full_disk), "exit.json")
+    files.write_json(str(full_disk), "status.json", {"state": "running"})
+    files.write_json(str(full_disk), "status.json", {"state": "spawned"})
+    with pytest.raises(OSError, match="No space"):
+        (full_disk / "log").write_bytes(b"x" * 1_000_000)
+    with pytest.raises(OSError, match="No space"):
+        (full_disk / "other").write_bytes(b"x")
+
+    files.write_json(str(full_disk), "exit.json", {"code": 1})
+    files.write_json(str(full_disk), "status.json", {"state": "ended"})
+
+    assert files.read_json(str(full_disk), "exit.json") == {"code": 1, "schema": 1}
+    assert files.read_json(str(full_disk), "status.json") == {"state": "ended", "schema": 1}
+
+
+def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from console.host import files\n"
+        "for n in range(3000): files.write_json(sys.argv[1], 's.json', {'n': n, 'same': [n] * 1500})"
+    )
+    files.write_json(str(tmp_path), "s.json", {"n": -1, "same": []})
+    writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(REPOSITORY)])
+    seen = set()
+
+    while writer.poll() is None:
+        found = files.read_json(str(tmp_path), "s.json")
+        if found is not None:
+            assert set(found["same"]) <= {found["n"]}
+            seen.add(found["n"])
+
+    assert len(seen) > 10
+    assert files.read_json(str(tmp_path), "s.json") is not None
+
+
+def test_directories_of_others_or_open_to_others_are_not_trusted(tmp_path: Path) -> None:
+    files.secure_makedirs(str(tmp_path / "a" / "b"))
+    assert mode_of(tmp_path / "a") == mode_of(tmp_path / "a" / "b") == 0o700
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+
+    for name in ("open", "link"):
+        with pytest.raises(files.Unusable, match=name):
+            files.secure_makedirs(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["../../etc", ".", "..", "", "a/b", "é x", ".hidden", "ok-1"])
+def test_odd_names_stay_within_their_directory(name: str) -> None:
+    safe = files.safe_name(name)
+
+    assert safe not in ("", ".", "..")
+    assert "/" not in safe
+    assert not safe.startswith(".")
+
+
+def test_lock_names_its_holder_and_dies_with_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, path, str(REPOSITORY)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert holder.stdin is not None
+    assert holder.stdout.readline() == b"True\n"
+
+    assert lock.read_holder(path) == {"operator": "ops", "stage": "killing"}
+    rival = lock.TargetLock(path)
+    assert not rival.try_acquire({"operator": "other"})
+    assert lock.read_holder(path) == {"operator": "ops", "stage": "killing"}
+
+    holder.kill()
+    holder.communicate(timeout=5)
+    assert lock.read_holder(path) is None
+    assert rival.try_acquire({"operator": "other"})
+    rival.update(stage="cache")
+    assert lock.read_holder(path) == {"operator": "other", "stage": "cache"}
+    rival.release()
+    assert lock.read_holder(path) is None
+
+
+def test_lock_is_not_kept_by_a_helper(tmp_path: Path) -> None:
+    held = lock.TargetLock(str(tmp_path / "lock"))
+    assert held.try_acquire({})
+
+    bounded.call(lambda: os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "0.5"), 5.0)
+    held.release()
+
+    assert lock.TargetLock(held.path).try_acquire({})
+
+
+def test_bounded_call_ends_what_hangs() -> None:
+    with pytest.raises(bounded.TookTooLong):
+        bounded.call(lambda: until(lambda: False, 60), 0.2)
+    with pytest.raises(bounded.ChildFailed, match="KeyError"):
+        bounded.call(lambda: os.environ["DFLASH_ABSENT"], 5.0)
+    assert bounded.call(lambda: {"a": [1, "é"]}, 5.0) == {"a": [1, "é"]}
+
+
+def test_recorder_stays_within_its_bound_and_keeps_stages(tmp_path: Path) -> None:
+    record = recorder.Recorder(str(tmp_path), max_bytes=20_000)
+    record.stage("killing", "done", "2 pids gone")
+
+    for size in range(2000):
+        record.log(size)
+        record.log(size)
+    record.exit("exit status 0")
+
+    path = tmp_path / recorder.NAME
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert path.stat().st_size <= 21_000
+    assert mode_of(path) == 0o600
+    assert (lines[0]["k"], lines[-1]["k"]) == ("stage", "exit")
+    sizes = [line["size"] for line in lines if line["k"] == "log"]
+    assert sizes == sorted(set(sizes))
+    assert sizes[-1] == 1999
+    assert sizes[0] < 500, "thinned, not cut off"
+
+
+def test_secrets_are_kept_as_hashes_that_show_a_change(tmp_path: Path) -> None:
+    key = secretenv.state_key(str(tmp_path))
+    before = secretenv.masked({"WANDB_API_KEY": "one", "PLAIN": "x"}, key)
+    after = secretenv.masked({"WANDB_API_KEY": "two", "PLAIN": "x"}, key)
+
+    assert before["PLAIN"] == "x"
+    assert before["WANDB_API_KEY"].startswith("hmac:")
+    assert before["WANDB_API_KEY"] != after["WANDB_API_KEY"]
+    assert secretenv.masked(before, key) == before
+    assert secretenv.state_key(str(tmp_path)) == key
+    assert mode_of(tmp_path / "key") == 0o600
