@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.protocol import ExitRecord, RunRecord
-from console.state.launch import End, RunOver
+from console.state.consequences import End, RunOver
 from console.state.subject import TRANSACTION, stop_of
 from console.state.target import TargetState, is_this_boot
 

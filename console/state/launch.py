@@ -2,11 +2,11 @@
 
     killing -> clearing cache -> spawned -> CUDA initialized -> stepping
 
-Theory. A stage is in one of eight states; what happens to it is one of eight *moves*. `_NEXT` says for each pair where
-it leads; a pair that isn't there is illegal: `process_event` raises IllegalEvent and, values being frozen, nothing has
-changed. The first three stages are *journalled*: the keeper's word, written before and after each deed, is final. The
-last two are *observed*, by several witnesses whose words arrive in any order: the exit record can be here before the
-log's last lines.
+Theory. A stage is in one of eight states; what happens to it is one of eight *moves*. The table in `stages` says for
+each pair where it leads; a pair that isn't there is illegal: `process_event` raises IllegalEvent and, values being
+frozen, nothing has changed. The first three stages are *journalled*: the keeper's word, written before and after each
+deed, is final. The last two are *observed*, by several witnesses whose words arrive in any order: the exit record can
+be here before the log's last lines.
 
 Two rules keep the table honest. A move into `done` needs evidence, and one into `failed`, `skipped` or `unknown` a
 reason why: without, it is illegal as well. And consequences are no facts: `facts` holds what was witnessed, `marks` is
@@ -21,7 +21,6 @@ Times are the host's CLOCK_BOOTTIME (`*_bt`). Pure; who watches whom is `machine
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TypedDict, assert_never
 
 from msgspec import Struct
@@ -30,91 +29,8 @@ from msgspec.structs import replace
 from console.model import Stage, StageState
 from console.protocol import HostStage
 from console.state import texts
-
-STAGES = tuple(Stage)
-JOURNALLED = frozenset({Stage.KILLING, Stage.CACHE, Stage.SPAWNED})
-
-
-class Move(StrEnum):
-    """What happens to one stage."""
-
-    BEGAN = "began"  # it is being worked on; said again, it brings live evidence
-    OVERDUE = "overdue"
-    PROVED = "proved"
-    SKIPPED = "skipped"
-    FAILED = "failed"
-    CUT_OFF = "cut_off"  # the run was over before it began
-    BLURRED = "blurred"  # whether it was reached can't be known
-    REOPENED = "reopened"  # the live run is being stopped: killing, once more
-
-
-_P, _A, _L, _D = StageState.PENDING, StageState.ACTIVE, StageState.LATE, StageState.DONE
-_S, _F, _N, _U = StageState.SKIPPED, StageState.FAILED, StageState.NOT_REACHED, StageState.UNKNOWN
-
-_ENDS = {
-    Move.PROVED: _D,
-    Move.SKIPPED: _S,
-    Move.FAILED: _F,
-    Move.CUT_OFF: _N,
-    Move.BLURRED: _U,
-}
-"""How a stage that is still open can end."""
-
-_NEXT: dict[StageState, dict[Move, StageState]] = {
-    _P: {Move.BEGAN: _A, **_ENDS},
-    _A: {Move.BEGAN: _A, Move.OVERDUE: _L, **_ENDS},
-    _L: {Move.BEGAN: _L, **_ENDS},
-    _U: {Move.BEGAN: _A, **_ENDS},
-    _D: {Move.PROVED: _D, Move.REOPENED: _A},
-    _S: {Move.SKIPPED: _S, Move.PROVED: _D, Move.REOPENED: _A},
-    _F: {Move.FAILED: _F},
-    _N: {},  # only ever a consequence
-}
-
-_OPEN = frozenset({_P, _A, _L})
-
-
-def _is_allowed(stage: Stage, state: StageState, move: Move) -> bool:
-    """What the table can't say: which moves belong to some stages only."""
-    if move is Move.REOPENED:
-        return stage is Stage.KILLING
-    return not (state is _S and move is Move.PROVED and stage in JOURNALLED)
-
-
-class IllegalEvent(Exception):
-    """An event that can't happen in this state of the launch; the launch is as it was."""
-
-    def __init__(self, stage: Stage, state: StageState, why: str) -> None:
-        super().__init__(f"{stage} is {state}: {why}")
-        self.stage, self.state = stage, state
-
-
-class Mark(Struct, frozen=True, kw_only=True):
-    """Where one stage stands."""
-
-    state: StageState = StageState.PENDING
-    began_bt: float | None = None
-    ended_bt: float | None = None
-    evidence: str = ""
-    detail: str = ""
-    why: str = ""
-    reason: str | None = None
-    have: int | None = None
-    want: int | None = None
-    missing: tuple[int, ...] = ()
-    derived: bool = False
-    """A consequence, and so open to what is learned later."""
-
-
-class End(StrEnum):
-    """How the run that was launched is over."""
-
-    EXITED = "exited"  # by itself, or killed by somebody
-    STOPPED = "stopped"  # an operator of ours asked for it
-    UNREADABLE = "unreadable"  # ended well, but whether it stepped could not be read
-    KEEPER_LOST = "keeper_lost"  # in the middle of the transaction
-    UNWITNESSED = "unwitnessed"  # it is gone, and nobody recorded how it ended
-    VANISHED = "vanished"  # the host restarted
+from console.state.consequences import End, RunOver, consequences
+from console.state.stages import JOURNALLED, OPEN, STAGES, IllegalEvent, Mark, Move, moved, proven
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -143,15 +59,15 @@ class Launch(Struct, frozen=True, kw_only=True):
     @property
     def active(self) -> Stage | None:
         """The first stage that is being worked on."""
-        return next((stage for stage in STAGES if self.state(stage) in (_A, _L)), None)
+        return next((stage for stage in STAGES if self.state(stage) in (StageState.ACTIVE, StageState.LATE)), None)
 
     @property
     def failed(self) -> Stage | None:
-        return next((stage for stage in STAGES if self.state(stage) is _F), None)
+        return next((stage for stage in STAGES if self.state(stage) is StageState.FAILED), None)
 
     @property
     def stepped(self) -> bool:
-        return self.state(Stage.STEPPING) is _D
+        return self.state(Stage.STEPPING) is StageState.DONE
 
 
 # -- events -----------------------------------------------------------------------------------------------------------
@@ -212,15 +128,6 @@ class StopEnded(Struct, frozen=True, kw_only=True):
     """The stop was given up: the run lives on."""
 
 
-class RunOver(Struct, frozen=True, kw_only=True):
-    """The run has ended; which stage that cut off is derived."""
-
-    end: End
-    why: str
-    bt: float | None = None
-    all_gone: bool = False
-
-
 class RunLives(Struct, frozen=True, kw_only=True):
     """It was thought gone and is not. An end that was recorded can't be taken back."""
 
@@ -243,7 +150,7 @@ LaunchEvent = (
 def process_event(launch: Launch, event: LaunchEvent) -> Launch:
     """Return the launch after the event. Raises: IllegalEvent, having changed nothing."""
     after = _begin_next(_apply(launch, event))
-    return replace(after, marks=_consequences(after))
+    return replace(after, marks=consequences(after.facts, after.over, is_stopping=after.reopened))
 
 
 def _apply(launch: Launch, event: LaunchEvent) -> Launch:
@@ -255,11 +162,11 @@ def _apply(launch: Launch, event: LaunchEvent) -> Launch:
         case ContextsSeen():
             return _contexts(launch, event)
         case CudaNotObservable():
-            if launch.fact(Stage.CUDA).state in (_D, _S):
+            if launch.fact(Stage.CUDA).state in (StageState.DONE, StageState.SKIPPED):
                 return launch
             return _move(launch, Stage.CUDA, Move.BLURRED, why=f"not observable: {event.why}")
         case CudaNotWanted():
-            if launch.fact(Stage.CUDA).state is _D:
+            if launch.fact(Stage.CUDA).state is StageState.DONE:
                 return launch
             return _move(launch, Stage.CUDA, Move.SKIPPED, why="no GPU expected")
         case StepsSeen():
@@ -319,7 +226,7 @@ def _contexts(launch: Launch, event: ContextsSeen) -> Launch:
     mark, have = launch.fact(Stage.CUDA), len(event.have)
     if event.want < 1 or have > event.want:
         raise IllegalEvent(Stage.CUDA, mark.state, f"{have} contexts of {event.want}")
-    if mark.state is _D:
+    if mark.state is StageState.DONE:
         # Proved once is proved; an earlier time is the better one.
         earlier = event.bt is not None and (mark.ended_bt is None or event.bt < mark.ended_bt) and have == event.want
         return _with(launch, Stage.CUDA, replace(mark, ended_bt=event.bt)) if earlier else launch
@@ -336,10 +243,10 @@ def _contexts(launch: Launch, event: ContextsSeen) -> Launch:
             want=event.want,
         )
     mark = replace(mark, have=have, want=event.want, missing=event.missing)
-    if mark.state in (_A, _L, _U):
+    if mark.state in (StageState.ACTIVE, StageState.LATE, StageState.UNKNOWN):
         launch = _with(launch, Stage.CUDA, mark)
         return _move(launch, Stage.CUDA, Move.BEGAN, **_progress(mark))
-    return _with(launch, Stage.CUDA, mark) if mark.state is _P else launch
+    return _with(launch, Stage.CUDA, mark) if mark.state is StageState.PENDING else launch
 
 
 class _Evidence(TypedDict):
@@ -372,9 +279,9 @@ def _steps(launch: Launch, event: StepsSeen) -> Launch:
 def _stop(launch: Launch, event: StopBegan) -> Launch:
     mark = launch.fact(Stage.KILLING)
     evidence = event.evidence or (f"by {event.by}" if event.by else "TERM")
-    if launch.reopened or mark.state in (_P, _A, _L):
+    if launch.reopened or mark.state in (StageState.PENDING, StageState.ACTIVE, StageState.LATE):
         return _move(launch, Stage.KILLING, Move.BEGAN, began_bt=mark.began_bt or event.bt, evidence=evidence)
-    move = Move.BEGAN if mark.state is _U else Move.REOPENED
+    move = Move.BEGAN if mark.state is StageState.UNKNOWN else Move.REOPENED
     launch = replace(launch, reopened=True, first_kill_bt=mark.began_bt)
     launch = _with(launch, Stage.KILLING, Mark(state=mark.state))
     return _move(launch, Stage.KILLING, move, began_bt=event.bt, evidence=evidence)
@@ -391,11 +298,14 @@ def _begin_next(launch: Launch) -> Launch:
     if launch.over is not None:
         return launch
     spawned, cuda = launch.fact(Stage.SPAWNED), launch.fact(Stage.CUDA)
-    if spawned.state not in (_D, _U):
+    if spawned.state not in (StageState.DONE, StageState.UNKNOWN):
         return launch
-    if cuda.state is _P:
+    if cuda.state is StageState.PENDING:
         launch = _move(launch, Stage.CUDA, Move.BEGAN, began_bt=spawned.ended_bt, **_progress(cuda))
-    if cuda.state in (_D, _S, _U) and launch.fact(Stage.STEPPING).state is _P:
+    if (
+        cuda.state in (StageState.DONE, StageState.SKIPPED, StageState.UNKNOWN)
+        and launch.fact(Stage.STEPPING).state is StageState.PENDING
+    ):
         began = cuda.ended_bt if cuda.ended_bt is not None else spawned.ended_bt
         launch = _move(launch, Stage.STEPPING, Move.BEGAN, began_bt=began, evidence="wants 2 steps")
     return launch
@@ -419,8 +329,8 @@ def _move(
     want: int | None = None,
 ) -> Launch:
     old = launch.fact(stage)
-    new = _moved(stage, old, move)
-    live = new in _OPEN  # live evidence stays until there is newer
+    new = moved(stage, old, move)
+    live = new in OPEN  # live evidence stays until there is newer
     mark = Mark(
         state=new,
         began_bt=began_bt if began_bt is not None else old.began_bt,
@@ -428,98 +338,14 @@ def _move(
         evidence=evidence or (old.evidence if live else ""),
         detail=detail or (old.detail if live else ""),
         why=why,
-        reason=reason or (old.reason if new is _L else None),
+        reason=reason or (old.reason if new is StageState.LATE else None),
         have=have if have is not None else old.have,
         want=want if want is not None else old.want,
-        missing=() if new is _D else old.missing,
+        missing=() if new is StageState.DONE else old.missing,
     )
-    return _with(launch, stage, _proven(stage, mark))
-
-
-def _moved(stage: Stage, mark: Mark, move: Move) -> StageState:
-    new = _NEXT[mark.state].get(move)
-    if new is None or not _is_allowed(stage, mark.state, move):
-        raise IllegalEvent(stage, mark.state, f"it can't be {move}")
-    return new
-
-
-def _proven(stage: Stage, mark: Mark) -> Mark:
-    if mark.state is _D and not mark.evidence:
-        raise IllegalEvent(stage, mark.state, "done without evidence")
-    if mark.state in (_F, _S, _U) and not mark.why and not mark.reason:
-        raise IllegalEvent(stage, mark.state, f"{mark.state} without a reason")
-    return mark
+    return _with(launch, stage, proven(stage, mark))
 
 
 def _with(launch: Launch, stage: Stage, mark: Mark) -> Launch:
     at = STAGES.index(stage)
     return replace(launch, facts=(*launch.facts[:at], mark, *launch.facts[at + 1 :]))
-
-
-# -- consequences -----------------------------------------------------------------------------------------------------
-
-
-def _consequences(launch: Launch) -> tuple[Mark, ...]:
-    """Derive the stages from the facts: what the steps leave unproven, what the end cut off."""
-    marks = dict(zip(STAGES, launch.facts, strict=True))
-    stepped = marks[Stage.STEPPING].state is _D
-    if stepped and marks[Stage.CUDA].state in _OPEN:
-        cuda = marks[Stage.CUDA]
-        seen = f"{cuda.have} of {cuda.want} contexts seen" if cuda.want else "no context seen"
-        marks[Stage.CUDA] = _derive(Stage.CUDA, cuda, Move.BLURRED, why=f"{seen}, yet steps are made")
-    over = launch.over
-    if over is None:
-        return tuple(marks.values())
-    killing = marks[Stage.KILLING]
-    if launch.reopened and killing.state in (_A, _L) and over.all_gone:
-        gone = _derive(Stage.KILLING, killing, Move.PROVED, over.bt, evidence="all gone")
-        marks[Stage.KILLING] = replace(gone, detail="all gone")
-    if stepped:
-        for stage in STAGES:
-            if marks[stage].state in _OPEN:
-                why = "the run ended, and this was not recorded"
-                marks[stage] = _derive(stage, marks[stage], Move.BLURRED, why=why)
-        return tuple(marks.values())
-    _cut_off(marks, over)
-    return tuple(marks.values())
-
-
-def _cut_off(marks: dict[Stage, Mark], over: RunOver) -> None:
-    """The first open stage is the one where the run ended; those behind it were not reached."""
-    blamed = any(mark.state is _F for mark in marks.values())
-    for stage, mark in marks.items():
-        if mark.state not in _OPEN:
-            continue
-        move = Move.CUT_OFF if blamed else _end_move(over.end, stage, mark)
-        blamed = True
-        if move is Move.CUT_OFF:
-            marks[stage] = _derive(stage, mark, move, why="" if over.end in (End.EXITED, End.UNWITNESSED) else over.why)
-        elif move is Move.FAILED:
-            marks[stage] = _derive(stage, mark, move, over.bt, evidence=over.why, why=over.why)
-        else:
-            marks[stage] = _derive(stage, mark, move, over.bt, why=over.why)
-
-
-def _end_move(end: End, stage: Stage, mark: Mark) -> Move:
-    match end:
-        case End.EXITED | End.UNWITNESSED:
-            return Move.FAILED
-        case End.STOPPED | End.VANISHED:
-            return Move.CUT_OFF
-        case End.UNREADABLE:
-            return Move.BLURRED if stage is Stage.STEPPING else Move.FAILED
-        case End.KEEPER_LOST:
-            return Move.CUT_OFF if mark.state is _P else Move.BLURRED
-        case _:
-            assert_never(end)
-
-
-def _derive(
-    stage: Stage, mark: Mark, move: Move, ended_bt: float | None = None, *, evidence: str = "", why: str = ""
-) -> Mark:
-    state = _moved(stage, mark, move)
-    kept = mark.evidence if state is _U and not mark.evidence.startswith("wants") else ""
-    derived = replace(
-        mark, state=state, ended_bt=ended_bt, evidence=evidence or kept, detail="", why=why, reason=None, derived=True
-    )
-    return _proven(stage, derived)

@@ -28,7 +28,9 @@ from console.model import (
 )
 from console.protocol import ProcsEvent, RunRecord, WireGpu, WireProcess
 from console.state import health, texts, training
-from console.state.launch import JOURNALLED, STAGES, End, Launch, Mark
+from console.state.consequences import End
+from console.state.launch import Launch
+from console.state.stages import JOURNALLED, STAGES, Mark
 from console.state.subject import TRANSACTION, stop_of
 from console.state.target import Subject, TargetState, deadline_s, expected_gpus, record_at
 from console.state.verdict import HEADROOM_BYTES, Judgement, judge, warnings

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console import config, protocol
 from console.model import LinkState, Stage
@@ -217,3 +218,8 @@ def deadline_s(deadlines: config.Deadlines, stage: Stage) -> float:
             return deadlines.stepping
         case _:
             assert_never(stage)
+
+
+def heard(state: TargetState) -> TargetState:
+    """The host has been heard of."""
+    return replace(state, link=replace(state.link, last_word_at=state.at))

@@ -15,10 +15,11 @@ from console.model import Fact, LinkState, ReasonView, Severity, Stage, StageSta
 from console.protocol import GpusEvent
 from console.reasons import CATALOGUE, Reason, reason_of
 from console.state import health, texts
+from console.state.consequences import End
 from console.state.diagnose import Diagnosis, diagnose
 from console.state.events import LogLine
 from console.state.health import Condition
-from console.state.launch import End, Launch
+from console.state.launch import Launch
 from console.state.target import TargetState
 
 HEADROOM_BYTES = 2 * 1024**3

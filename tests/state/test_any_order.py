@@ -13,7 +13,7 @@ from console import config, protocol
 from console.model import Snapshot, Stage, StageState, Verdict
 from console.protocol import CudaRecord, ExitRecord, HandRun, HostStage, LogIdent, ProcId, RunRecord
 from console.reasons import CATALOGUE, Reason
-from console.state import events, machine, outcome
+from console.state import events, hostword, machine, outcome
 from console.state.formatrules import Kind
 from console.state.metrics import CheckpointState, Sample
 from console.state.snapshot import snapshot
@@ -289,7 +289,7 @@ def test_nothing_is_claimed_without_its_evidence_and_nothing_raises(
         witness.check(key_of(state.subject), seen)
         check_sane(seen)
         assert state.at >= before.at
-        assert len(state.warnings) <= machine.MAX_WARNINGS
+        assert len(state.warnings) <= hostword.MAX_WARNINGS
         for effect in effects:
             if isinstance(effect, events.FollowLog):
                 assert state.follow is not None

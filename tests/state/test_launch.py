@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from console.model import Stage, StageState
 from console.protocol import HostStage
 from console.state import launch as machine
-from console.state.launch import End, IllegalEvent, Launch, LaunchEvent, process_event
+from console.state import stages
+from console.state.consequences import End, RunOver
+from console.state.launch import Launch, LaunchEvent, process_event
+from console.state.stages import IllegalEvent
 
 
 def journal(stage: Stage, state: str = "done", **fields: object) -> machine.JournalSaid:
@@ -23,7 +26,7 @@ SPAWNED = [journal(Stage.KILLING), journal(Stage.CACHE), journal(Stage.SPAWNED)]
 CONTEXTS = machine.ContextsSeen(have=tuple(range(8)), want=8, rule="nvml pid in tree", bt=9.0)
 SOME = machine.ContextsSeen(have=(0, 1), want=8, missing=(2, 3, 4, 5, 6, 7), bt=8.0)
 STEPS = machine.StepsSeen(first=1, second=2, bt=12.0)
-EXIT = machine.RunOver(end=End.EXITED, why="exit 1, pid 7", bt=20.0)
+EXIT = RunOver(end=End.EXITED, why="exit 1, pid 7", bt=20.0)
 
 
 def told(*events: LaunchEvent) -> Launch:
@@ -70,12 +73,12 @@ def test_illegal_event_raises_and_changes_nothing(after: list[LaunchEvent], even
 
 
 def test_every_pair_of_the_table_leads_to_a_state_and_done_leads_nowhere_but_to_a_stop() -> None:
-    assert set(machine._NEXT) == set(StageState)
-    assert machine._NEXT[StageState.DONE] == {
-        machine.Move.PROVED: StageState.DONE,
-        machine.Move.REOPENED: StageState.ACTIVE,
+    assert set(stages._NEXT) == set(StageState)
+    assert stages._NEXT[StageState.DONE] == {
+        stages.Move.PROVED: StageState.DONE,
+        stages.Move.REOPENED: StageState.ACTIVE,
     }
-    assert machine._NEXT[StageState.FAILED] == {machine.Move.FAILED: StageState.FAILED}
+    assert stages._NEXT[StageState.FAILED] == {stages.Move.FAILED: StageState.FAILED}
 
 
 def test_same_word_twice_changes_nothing() -> None:
@@ -157,7 +160,7 @@ ANY_EVENT = st.one_of(
     st.builds(machine.DeadlinePassed, stage=st.sampled_from(Stage)),
     st.builds(machine.StopBegan, by=st.sampled_from(["", "ops1"])),
     st.just(machine.StopEnded()),
-    st.builds(machine.RunOver, end=st.sampled_from(End), why=st.just("over"), all_gone=st.booleans()),
+    st.builds(RunOver, end=st.sampled_from(End), why=st.just("over"), all_gone=st.booleans()),
     st.just(machine.RunLives()),
 )
 
@@ -195,7 +198,7 @@ def test_whatever_comes_nothing_is_claimed_without_its_witness(events: list[Laun
             assert mark.why or mark.reason
 
 
-@pytest.mark.parametrize("move", [machine.Move.PROVED, machine.Move.FAILED, machine.Move.SKIPPED, machine.Move.BLURRED])
-def test_no_move_closes_a_stage_without_evidence_or_reason(move: machine.Move) -> None:
+@pytest.mark.parametrize("move", [stages.Move.PROVED, stages.Move.FAILED, stages.Move.SKIPPED, stages.Move.BLURRED])
+def test_no_move_closes_a_stage_without_evidence_or_reason(move: stages.Move) -> None:
     with pytest.raises(IllegalEvent, match="without"):
         machine._move(Launch(key="r-1"), Stage.SPAWNED, move)

@@ -193,6 +193,12 @@ def test_one_step_is_no_stepping() -> None:
     assert story.stage(Stage.STEPPING).state is ACTIVE
 
 
+def test_step_line_that_comes_twice_does_not_hide_the_next_one() -> None:
+    story = Story().launched().cuda().samples(sample(7), sample(7), sample(8))
+
+    assert story.stage(Stage.STEPPING).evidence == "steps 7, 8 seen"
+
+
 def test_falling_step_numbers_are_no_stepping() -> None:
     story = Story().launched().cuda().samples(sample(9), sample(8), sample(7))
 

@@ -1,0 +1,182 @@
+"""What the host says, read into facts of the target and events of the launch: records, hand-started runs, GPUs.
+
+Used by `machine` alone. What makes no sense changes nothing and is kept as a warning. Pure.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from console.model import Stage, StageState
+from console.protocol import RunRecord
+from console.reasons import Reason
+from console.state import events, launch, training
+from console.state.ending import gone, how_it_ended
+from console.state.stages import JOURNALLED, STAGES, IllegalEvent
+from console.state.subject import TRANSACTION, stop_of
+from console.state.target import HostWarning, Subject, TargetState, expected_gpus, run_power_w
+
+MAX_WARNINGS = 16
+MAX_STEPPING_POWERS = 120
+SETTLING_S = 5.0
+"""A run that was there before us gets so long to show its contexts and steps before anything is held against it."""
+
+
+def launched(state: TargetState, event: launch.LaunchEvent) -> TargetState:
+    """Let the launch machine take an event; nonsense is kept as a warning."""
+    if state.launch is None:
+        return state
+    try:
+        return replace(state, launch=launch.process_event(state.launch, event))
+    except IllegalEvent as illegal:
+        return warned(state, Reason.PROTOCOL, str(illegal))
+
+
+def warned(state: TargetState, reason: str, detail: str) -> TargetState:
+    if any(old.reason == reason and old.detail == detail for old in state.warnings):
+        return state
+    warning = HostWarning(at=state.at, reason=str(reason), detail=detail)
+    return replace(state, warnings=(*state.warnings, warning)[-MAX_WARNINGS:])
+
+
+# -- records and hand-started runs ------------------------------------------------------------------------------------
+
+
+def read_record(state: TargetState, subject: Subject) -> TargetState:
+    record = subject.record
+    assert record is not None
+    for stage in STAGES:
+        if (entry := record.stages.get(str(stage))) is not None and stage in JOURNALLED:
+            state = launched(state, launch.JournalSaid(stage=stage, entry=entry))
+    state = _read_cuda(state, record)
+    state = _read_stop(state, subject)
+    over = how_it_ended(state, record)
+    if over is not None:
+        return state if state.launch is None or state.launch.over == over else launched(state, over)
+    if state.launch is not None and state.launch.over is not None:
+        return launched(state, launch.RunLives())
+    return state
+
+
+def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
+    want, cuda = expected_gpus(state), record.cuda
+    if want == 0 and state.target.gpus.expected == 0:
+        return launched(state, launch.CudaNotWanted())
+    if cuda is None or not has_spawned(state):
+        return state
+    if not cuda.contexts and (cuda.source == "none" or (cuda.why and not want)):
+        return launched(state, launch.CudaNotObservable(why=cuda.why or "no GPU source on the host"))
+    if not want:
+        return state
+    done = len(set(cuda.contexts)) >= want
+    return launched(
+        state,
+        launch.ContextsSeen(
+            have=tuple(sorted(set(cuda.contexts))[:want]),
+            want=want,
+            missing=missing_gpus(state, cuda.contexts),
+            rule=cuda.rule,
+            bt=(cuda.complete_bt if cuda.complete_bt is not None else cuda.first_bt) if done else None,
+        ),
+    )
+
+
+def missing_gpus(state: TargetState, have: tuple[int, ...]) -> tuple[int, ...]:
+    listed = [gpu.i for gpu in state.gpus.event.gpus] if state.gpus.event is not None else []
+    want = expected_gpus(state) or 0
+    return tuple(index for index in listed or range(want) if index not in have)[: max(0, want - len(set(have)))]
+
+
+def has_spawned(state: TargetState) -> bool:
+    return state.launch is not None and state.launch.fact(Stage.SPAWNED).state in (StageState.DONE, StageState.UNKNOWN)
+
+
+def _read_stop(state: TargetState, subject: Subject) -> TargetState:
+    """A stop is killing once more, as its keeper tells it: the run's own, or that of a record made for the stop."""
+    assert state.launch is not None
+    record = subject.record
+    stop = stop_of(subject, state.host.runs, state.host.boot)
+    by = record.stopping if record is not None else None
+    if by is None and stop is not None and stop.state in TRANSACTION and stop.keeper_alive is not False:
+        by = stop.operator or "somebody"
+    teller = stop if stop is not None else record
+    entry = teller.stages.get(str(Stage.KILLING)) if teller is not None else None
+    is_live = subject.record is None or (subject.record.exit is None and subject.record.state == "running")
+    if by is not None and is_live:
+        evidence = entry.evidence if entry is not None and entry.state == "active" else ""
+        if state.launch.reopened and not evidence:
+            return state
+        return launched(state, launch.StopBegan(bt=state.clock.bt(state.at), by=by, evidence=evidence))
+    if not state.launch.reopened:
+        return state
+    if stop is not None and entry is not None and entry.state == "done":
+        return launched(state, launch.JournalSaid(stage=Stage.KILLING, entry=entry))
+    return _give_up_stop(state, subject) if is_live and not subject.is_gone else state
+
+
+def _give_up_stop(state: TargetState, subject: Subject) -> TargetState:
+    state = launched(state, launch.StopEnded())
+    if subject.record is None:
+        return launched(state, launch.StartedByHand(spawned_bt=subject.hand_start_bt))
+    entry = subject.record.stages.get(str(Stage.KILLING))
+    return launched(state, launch.JournalSaid(stage=Stage.KILLING, entry=entry)) if entry is not None else state
+
+
+def read_hand(state: TargetState, subject: Subject) -> TargetState:
+    assert state.launch is not None
+    state = _read_stop(state, subject)
+    assert state.launch is not None
+    if subject.is_gone:
+        over = gone(state)
+        return state if state.launch.over == over else launched(state, over)
+    return state if state.launch.over is None else launched(state, launch.RunLives())
+
+
+# -- GPUs -------------------------------------------------------------------------------------------------------------
+
+
+def gpus_said(state: TargetState, event: events.GpusSaid) -> TargetState:
+    said = event.gpus
+    peaks = dict(state.gpus.peaks)
+    for gpu in said.gpus:
+        known = [value for value in (gpu.peak, gpu.used if _is_alive(state) else None) if value is not None]
+        if known:
+            peaks[gpu.i] = max(peaks.get(gpu.i, 0), *known)
+    gpus = replace(state.gpus, event=said, at=state.at, peaks=peaks)
+    power = run_power_w(replace(state, gpus=gpus))
+    last = state.training.last_step_at
+    usual = training.usual_gap_s(state.training)
+    if power is not None and last is not None and usual is not None and state.at - last <= 2 * usual + 1.0:
+        gpus = replace(gpus, stepping_w=(*gpus.stepping_w, power)[-MAX_STEPPING_POWERS:])
+    return _see_contexts(replace(state, gpus=gpus))
+
+
+def _see_contexts(state: TargetState) -> TargetState:
+    """The agent's own look at contexts, where it is of this run: taken after the run was spawned, while it lives."""
+    said, subject = state.gpus.event, state.subject
+    if said is None or subject is None or state.launch is None or state.launch.over is not None:
+        return state
+    if not has_spawned(state) or state.launch.state(Stage.CUDA) is StageState.DONE:
+        return state
+    if subject.record is not None and (subject.record.spawned_bt is None or said.bt < subject.record.spawned_bt):
+        return state
+    if state.target.gpus.expected == 0:
+        return launched(state, launch.CudaNotWanted())
+    want = expected_gpus(state)
+    flags = [gpu.context for gpu in said.gpus]
+    if not want or all(flag is None for flag in flags):
+        why = said.why or ("no GPU is listed" if not said.gpus else "contexts can't be told")
+        settled = state.seen_at is not None and state.at - state.seen_at >= SETTLING_S
+        return launched(state, launch.CudaNotObservable(why=why)) if settled else state
+    have = tuple(gpu.i for gpu in said.gpus if gpu.context)
+    state = launched(
+        state,
+        launch.ContextsSeen(have=have[:want], want=want, missing=missing_gpus(state, have), rule=said.rule, bt=said.bt),
+    )
+    if state.launch is not None and state.launch.state(Stage.CUDA) is StageState.DONE:
+        state = replace(state, log=replace(state.log, lines_at_cuda=state.training.lines_seen))
+    return state
+
+
+def _is_alive(state: TargetState) -> bool:
+    return state.subject is not None and state.launch is not None and state.launch.over is None

@@ -1,0 +1,137 @@
+"""What the log of the watched run says, read into facts of the target and events of the launch.
+
+Used by `machine` alone. What comes of a log that is no longer followed is not heard. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from console.model import Stage
+from console.protocol import RunRecord
+from console.state import events, launch, training
+from console.state.ending import how_it_ended
+from console.state.hostword import launched
+from console.state.target import Follow, LogFacts, Subject, TargetState, heard, is_this_boot
+from console.state.training import Training
+
+YOUNG_S = 120.0
+"""A run that was spawned so recently has a log that is read from its start."""
+
+Stepped = tuple[TargetState, tuple[events.Effect, ...]]
+
+
+def follow_log(state: TargetState, subject: Subject) -> Stepped:
+    """Follow the run's log as soon as it may be there; another path (a redirected run) replaces the one before."""
+    log, record = subject.log, subject.record
+    if log is None or not log.path or (state.follow is not None and state.follow.path == log.path):
+        return state, ()
+    if record is not None and Stage.SPAWNED not in record.stages and record.state in ("accepted", "killing", "cache"):
+        return state, ()
+    follow = Follow(id=state.follows + 1, path=log.path, began_at=state.at)
+    effect = events.FollowLog(
+        follow=follow.id,
+        path=log.path,
+        pid=subject.main.pid if subject.main is not None and not subject.is_gone else None,
+        from_start=_is_young(state, record),
+        run=subject.key,
+    )
+    return replace(state, follow=follow, follows=follow.id, log=LogFacts(), training=Training()), (effect,)
+
+
+def _is_young(state: TargetState, record: RunRecord | None) -> bool:
+    if record is None or not is_this_boot(state, record):
+        return False
+    now_bt, spawned_bt = state.clock.bt(state.at), record.spawned_bt
+    return spawned_bt is None or (now_bt is not None and now_bt - spawned_bt < YOUNG_S)
+
+
+def ask_head(state: TargetState, effects: tuple[events.Effect, ...]) -> Stepped:
+    """Steps are there and nobody saw when: the flight recorder may know."""
+    steps, follow, subject = state.training, state.follow, state.subject
+    unknown = steps.pair is not None and steps.pair_at is None
+    if state.head_asked or not unknown or follow is None or subject is None or not subject.is_own:
+        return state, effects
+    ask = events.ReadHead(run=subject.key, path=follow.path)
+    return replace(state, head_asked=True), (*effects, ask)
+
+
+def from_log(
+    state: TargetState, event: events.LogSaid | events.SamplesSeen | events.PhaseSeen | events.LogTail
+) -> Stepped:
+    if state.follow is None or event.follow != state.follow.id:
+        return state, ()  # of a log that is no longer followed
+    state = heard(state)
+    match event:
+        case events.LogSaid():
+            return replace(state, log=_log_said(state.log, event, state.at)), ()
+        case events.PhaseSeen():
+            phase = event.text if state.training.step is None else ""
+            return replace(state, training=replace(state.training, phase=phase)), ()
+        case events.LogTail():
+            state = replace(state, log=replace(state.log, tail=event.lines, first_error=event.first_error))
+            return _reread_end(state), ()
+        case events.SamplesSeen():
+            return ask_head(_reread_end(_samples(state, event)), ())
+        case _:
+            assert_never(event)
+
+
+def _log_said(log: LogFacts, event: events.LogSaid, at: float) -> LogFacts:
+    before, now = log.event, event.log
+    known = before is not None and before.size is not None and now.size is not None
+    grew = known and before is not None and before.inode == now.inode and (now.size or 0) > (before.size or 0)
+    return replace(log, event=now, at=at, grew_at=at if grew and not log.is_catching_up else log.grew_at)
+
+
+def _samples(state: TargetState, event: events.SamplesSeen) -> TargetState:
+    live = event.dated or (event.live and not state.log.is_catching_up)
+    now = None if event.dated else state.at
+    is_own = state.subject is not None and state.subject.is_own
+    seen = training.see(
+        state.training, event.samples, now, live=live, is_own=is_own, baseline=state.history.baseline_tok_s
+    )
+    seen = replace(
+        seen,
+        format=event.format if event.format is not None else seen.format,
+        lines_seen=event.lines_seen,
+        lines_understood=event.lines_understood,
+    )
+    proved = seen.pair is not None and state.training.pair is None
+    log = replace(state.log, is_catching_up=state.log.is_catching_up and not state.log.has_caught_up)
+    state = replace(state, training=seen, log=log)
+    if proved and seen.pair is not None:
+        first, second = seen.pair
+        state = launched(state, launch.StepsSeen(first=first, second=second, bt=state.clock.bt(seen.pair_at)))
+    return state
+
+
+def step_times(state: TargetState, event: events.StepTimesKnown) -> TargetState:
+    """Times of steps that nobody watched; they prove nothing by themselves."""
+    if state.subject is None or event.run != state.subject.key:
+        return state
+    steps, clock = state.training, state.clock
+    if event.first is not None and steps.pair is not None and event.first[0].step < event.first[1].step:
+        one, two = event.first
+        steps = replace(
+            steps,
+            pair=(one.step, two.step),
+            pair_at=clock.at(two.bt),
+            first_step=one.step,
+            first_step_at=clock.at(one.bt),
+        )
+        state = launched(state, launch.StepsSeen(first=one.step, second=two.step, bt=two.bt))
+    if event.last is not None and steps.last_step_at is None and event.last.step == steps.step:
+        steps = replace(steps, last_step_at=clock.at(event.last.bt))
+    grew_at = state.log.grew_at if state.log.grew_at is not None else clock.at(event.grew_bt)
+    return replace(state, training=steps, log=replace(state.log, grew_at=grew_at))
+
+
+def _reread_end(state: TargetState) -> TargetState:
+    """The log's last lines may come behind the exit record and say more about how it ended."""
+    if state.launch is None or state.launch.over is None or state.subject is None or state.subject.record is None:
+        return state
+    over = how_it_ended(state, state.subject.record)
+    return state if over is None or over == state.launch.over else launched(state, over)
