@@ -2,7 +2,9 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,21 +114,31 @@ def test_mount_that_slipped_in_is_not_entered_by_the_deletion(bind: tuple[Path, 
     assert not (trash / "cache" / "ordinary").exists()
 
 
-def test_setting_aside_takes_the_same_time_for_many_files(tmp_path: Path) -> None:
-    fill(tmp_path / "big", 20_000)
-    fill(tmp_path / "small", 10)
+@pytest.fixture
+def in_memory(tmp_path: Path) -> Iterator[Path]:
+    """A directory on tmpfs where there is one: making 20,000 files on a busy disk takes longer than the test."""
+    base = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(dir=base)) if os.access(base, os.W_OK) else tmp_path
+    yield folder
+    if folder != tmp_path:
+        shutil.rmtree(folder)
+
+
+def test_setting_aside_takes_the_same_time_for_many_files(in_memory: Path) -> None:
+    fill(in_memory / "big", 20_000)
+    fill(in_memory / "small", 10)
     took_s = {}
 
     for name in ("small", "big"):
         began = time.monotonic()
-        aside = cache.set_aside(str(tmp_path / name), [])
+        aside = cache.set_aside(str(in_memory / name), [])
         took_s[name] = time.monotonic() - began
         assert aside is not None
-        assert not (tmp_path / name).exists()
+        assert not (in_memory / name).exists()
         assert Path(aside.trash).is_dir()
 
-    # Measuring is bounded by 80 ms; deleting 20,000 files took longer than that on every machine tried.
-    assert took_s["big"] < 0.3
+    # Measuring is bounded by 80 ms, whatever there is to measure.
+    assert took_s["big"] < took_s["small"] + 0.25
 
 
 def test_deletion_copes_with_depth_odd_names_and_missing_permissions(tmp_path: Path) -> None:

@@ -489,6 +489,27 @@ def test_keeper_lost_while_killing_leaves_word_of_where_it_was(lab: Lab) -> None
     assert "main" not in found
 
 
+def test_keeper_lost_between_kill_and_spawn_starts_nothing_and_says_where_it_was(lab: Lab) -> None:
+    run_sh = lab.trainer()
+    old = lab.start(run_sh)
+    directory = lab.request("r1", replaces=[ident(old.pid)])
+    with open(run_sh, "ab"):  # exec of a file that is open for writing is tried again and again
+        keeper = lab.keep(directory)
+        until(lambda: "spawned" in status(directory).get("stages", {}))
+        keeper.kill()
+        keeper.wait(5)
+        assert old.wait(5) == -signal.SIGTERM
+
+    until(lambda: not lab.marked(), what="nothing runs")
+    found = status(directory)
+    assert found["stages"]["killing"]["state"] == "done"
+    assert (found["state"], found["stages"]["spawned"]["state"]) == ("spawned", "active")
+    assert "main" not in found
+
+    following, _ = lab.launch("r2", replaced_id="r1")
+    assert reached(following, "running")["stages"]["killing"]["why"] == "nothing ran"
+
+
 def test_stop_before_the_spawn_cancels_the_restart(lab: Lab) -> None:
     lab.trainer(IGNORES_TERM)
     with open(lab.work / "old.log", "wb") as log:
