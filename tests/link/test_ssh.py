@@ -16,6 +16,7 @@ from console.link.ssh import connect_ssh
 from console.reasons import ConsoleError, Exit, Reason
 from tests.link.conftest import Serve, target_of, trust, write_key
 from tests.link.servers import LOOPBACK, SshServer
+from tests.waiting import until_async
 
 
 async def output_of(target: Target, *words: str) -> bytes:
@@ -62,6 +63,21 @@ async def test_exit_status_is_told_and_a_lost_link_leaves_it_unknown(home: Path,
     ended = await process.wait()
     assert (ended.code, ended.signal) == (None, None)
     await connection.close(abruptly=True)
+
+
+async def test_closed_process_ends_there_while_its_connection_goes_on(home: Path, key: Path, serve: Serve) -> None:
+    server = await serve()
+    trust(home, server)
+    connection = await connect_ssh(target_of(server, key))
+    process = await connection.open(["cat"], narrow=True)
+    await until_async(lambda: server.alive)
+
+    await process.close()
+
+    await until_async(lambda: not server.alive)
+    again = await connection.open(["true"])
+    assert (await again.wait()).code == 0
+    await connection.close()
 
 
 async def test_ssh_config_gives_name_user_port_key_and_included_files(home: Path, key: Path, serve: Serve) -> None:

@@ -1,0 +1,62 @@
+"""Tasks that end with their block: one exception comes out, and a cancellation is never lost."""
+
+import asyncio
+
+import pytest
+
+from console.link.tasks import owned_tasks
+from console.reasons import ConsoleError, Reason
+
+
+async def fail(error: Exception) -> None:
+    raise error
+
+
+async def fail_when_cancelled(error: Exception) -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise error
+
+
+async def test_failure_of_a_task_comes_out_bare() -> None:
+    async def work() -> None:
+        async with owned_tasks() as tasks:
+            tasks.create_task(fail(ConsoleError(Reason.LINK_LOST)))
+            await asyncio.Event().wait()
+
+    with pytest.raises(ConsoleError) as caught:
+        await work()
+
+    assert caught.value.reason is Reason.LINK_LOST
+
+
+async def test_bug_goes_before_what_followed_from_it() -> None:
+    async def work() -> None:
+        async with owned_tasks() as tasks:
+            tasks.create_task(fail_when_cancelled(ConsoleError(Reason.LINK_LOST)))
+            await asyncio.sleep(0)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await work()
+
+
+async def test_cancellation_survives_a_task_that_fails_meanwhile() -> None:
+    began = asyncio.Event()
+
+    async def work() -> None:
+        async with owned_tasks() as tasks:
+            tasks.create_task(fail_when_cancelled(ConsoleError(Reason.AGENT_ENDED)))
+            began.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await began.wait()
+    await asyncio.sleep(0)
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert task.cancelled()
