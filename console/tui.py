@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,6 +43,9 @@ async def _run(
     app = ConsoleApp(engine, read_only=read_only, ascii_only=ascii_only, extra=commands)
     watching = asyncio.create_task(engine.run())
     watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGHUP, signal.SIGTERM):  # a closed pane is a quit: what we started is tidied up
+        loop.add_signal_handler(number, app.exit)
     try:
         await app.run_async()
     finally:
