@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from console.model import Severity
+from console.severity import Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,22 +78,19 @@ _LINK = {
         "the login was refused",
         "The host accepts none of the offered keys. It isn't tried again by itself: repeated refusals get blocked.",
         _RUN_GOES_ON,
-        "check user, key and agent with `ssh` by hand",
-        "then retry (c)",
+        "check user, key and agent with `ssh` by hand, then retry (c)",
     ),
     "identity_unusable": _error(
         "the key file can't be used",
         "The configured identity is missing, unreadable, or needs a passphrase that no agent supplies.",
         _RUN_GOES_ON,
-        "load the key into the agent with `ssh-add`, or correct `identity`",
-        "then retry (c)",
+        "load the key into the agent with `ssh-add`, or correct `identity`, then retry (c)",
     ),
     "host_key_unknown": _error(
         "the host's key is not known",
         "known_hosts has no key for this host, so nobody vouches that it is the right one.",
         _RUN_GOES_ON,
-        "log in once with `ssh`, compare the fingerprint and accept it",
-        "then retry (c)",
+        "log in once with `ssh`, compare the fingerprint and accept it, then retry (c)",
     ),
     "host_key_changed": _error(
         "the host's key has changed",
@@ -171,22 +168,19 @@ _PREFLIGHT = {
         "a command was not found",
         "The program to run does not exist, or is not on the PATH that the run has (a login shell has another).",
         _NOT_STARTED,
-        "give the full path, or set PATH under `env`",
-        "then restart (r)",
+        "give the full path, or set PATH under `env`, then restart (r)",
     ),
     "exec_not_permitted": _error(
         "a program may not be executed",
         "It was found, but is not executable, is a directory, or lies on a filesystem mounted noexec.",
         _NOT_STARTED,
-        "make it executable with `chmod +x` on the host",
-        "then restart (r)",
+        "make it executable with `chmod +x` on the host, then restart (r)",
     ),
     "bad_interpreter": _error(
         "the script's interpreter does not exist",
         "The first line of the script names a program that is not there.",
         _NOT_STARTED,
-        "correct the script's first line",
-        "then restart (r)",
+        "correct the script's first line, then restart (r)",
     ),
     "exec_format": _error(
         "the file is not a program",
@@ -199,57 +193,49 @@ _PREFLIGHT = {
         "the script has Windows line ends",
         "Its lines end in CR LF, so the interpreter's name ends in an invisible character.",
         _NOT_STARTED,
-        "convert it with `sed -i 's/\\r$//' FILE` on the host",
-        "then restart (r)",
+        "convert it with `sed -i 's/\\r$//' FILE` on the host, then restart (r)",
     ),
     "script_syntax": _error(
         "the script has a syntax error",
         "Its own shell refuses to parse it.",
         _NOT_STARTED,
-        "correct the line that the shell names",
-        "then restart (r)",
+        "correct the line that the shell names, then restart (r)",
     ),
     "cwd_missing": _error(
         "the working directory does not exist",
         "`cwd` is not there or not a directory.",
         _NOT_STARTED,
-        "create it on the host, or correct `cwd`",
-        "then restart (r)",
+        "create it on the host, or correct `cwd`, then restart (r)",
     ),
     "log_dir_missing": _error(
         "the log's directory does not exist",
         "The directory that the log is to be written in is not there.",
         _NOT_STARTED,
-        "create it on the host, or correct `log`",
-        "then restart (r)",
+        "create it on the host, or correct `log`, then restart (r)",
     ),
     "log_dir_unwritable": _error(
         "the log's directory can't be written",
         "The user of the run may not create a file there, or the filesystem is read-only.",
         _NOT_STARTED,
-        "change its permissions, or correct `log`",
-        "then restart (r)",
+        "change its permissions, or correct `log`, then restart (r)",
     ),
     "disk_space_low": _error(
         "too little disk space",
         "Less is free than `preflight.free_gib` asks for.",
         _NOT_STARTED,
-        "free space on the host, or lower the limit",
-        "then restart (r)",
+        "free space on the host, or lower the limit, then restart (r)",
     ),
     "file_missing": _error(
         "a configured file does not exist",
         "A file of `preflight.files` is not there.",
         _NOT_STARTED,
-        "put the file there, or correct the list",
-        "then restart (r)",
+        "put the file there, or correct the list, then restart (r)",
     ),
     "missing_module": _error(
         "a Python module is missing",
         "The interpreter that ran has no such module: often it is another one than in a login shell.",
         _NOT_STARTED,
-        "use the full path of the right interpreter, or install the module in it",
-        "then restart (r)",
+        "use the full path of the right interpreter, or install the module in it, then restart (r)",
     ),
     "gpus_missing": _error(
         "GPUs are missing",

@@ -15,7 +15,7 @@ UNREADABLE_S = 120.0
 def how_it_ended(state: TargetState, record: RunRecord) -> RunOver | None:
     """Return the end of the run, or None while it goes on or is under way."""
     if record.exit is not None:
-        return _exited(state, record, record.exit)
+        return None if _is_still_stopping(record, record.exit) else _exited(state, record, record.exit)
     if not is_this_boot(state, record):
         return RunOver(end=End.VANISHED, why="the host restarted")
     match record.state:
@@ -33,6 +33,11 @@ def how_it_ended(state: TargetState, record: RunRecord) -> RunOver | None:
             return RunOver(end=End.KEEPER_LOST, why="its keeper was lost here")
         case _:
             return None
+
+
+def _is_still_stopping(record: RunRecord, end: ExitRecord) -> bool:
+    """The main process of a stopped run has ended, and its keeper is still after the others: not stopped yet."""
+    return bool(end.by) and not end.all_gone and bool(record.keeper_alive) and bool(record.alive)
 
 
 def gone(state: TargetState) -> RunOver:

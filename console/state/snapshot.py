@@ -107,7 +107,8 @@ def _stage(state: TargetState, launch: Launch, stage: Stage, judged: Judgement) 
         stage=stage,
         state=mark.state,
         began_at=_at(state, began_bt) if mark.state not in _UNBEGUN else None,
-        ended_at=_at(state, mark.ended_bt) if mark.state not in _TIMELESS else None,
+        # Never before it began, however the keeper rounded the two.
+        ended_at=_at(state, _latest(began_bt, mark.ended_bt)) if mark.state not in _TIMELESS else None,
         took_s=took_s,
         usual_s=state.history.usual_s.get(stage),
         deadline_s=deadline_s(state.target.deadlines, stage),
@@ -123,6 +124,10 @@ def _stage(state: TargetState, launch: Launch, stage: Stage, judged: Judgement) 
 
 _TIMELESS = frozenset({StageState.PENDING, StageState.ACTIVE, StageState.LATE, StageState.NOT_REACHED})
 _UNBEGUN = frozenset({StageState.PENDING, StageState.NOT_REACHED})
+
+
+def _latest(began_bt: float | None, ended_bt: float | None) -> float | None:
+    return max(began_bt, ended_bt) if began_bt is not None and ended_bt is not None else ended_bt
 
 
 def _began_bt(launch: Launch, stage: Stage, mark: Mark) -> float | None:

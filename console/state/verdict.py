@@ -259,7 +259,7 @@ _REFUSED_PATH = re.compile(r"(?P<path>/[^\s:]+): Permission denied")
 def _next_steps(found: Diagnosis) -> tuple[str, ...] | None:
     """Advice with the path of the case in it, where the line names one."""
     if found.reason is Reason.EXEC_NOT_PERMITTED and (match := _REFUSED_PATH.search(found.detail)):
-        return (f"chmod +x {match['path']} on the host", "then restart (r)")
+        return (f"chmod +x {match['path']} on the host, then restart (r)",)
     return None
 
 

@@ -274,7 +274,7 @@ def test_program_that_may_not_be_executed_fails_at_spawned_with_the_logs_line() 
     assert reason.detail == "/root/run.sh: line 12: /venv/bin/python: Permission denied"
     assert reason.facts[1].text == "/root/run.sh: line 12: /venv/bin/python: Permission denied"
     assert reason.safe == "slammed5 was stopped as planned. Nothing runs, 8/8 GPUs are free."
-    assert reason.next[0] == "chmod +x /venv/bin/python on the host"
+    assert reason.next == ("chmod +x /venv/bin/python on the host, then restart (r)",)
     outcome = story.outcome("stepping", run_id="r-6")
     assert (outcome.word, outcome.where, outcome.exit_code) == ("FAILED", "spawned", Exit.FAILED_SPAWNED)
 
@@ -410,6 +410,18 @@ def test_stop_of_a_live_run_is_killing_once_more() -> None:
     assert story.snapshot.reason is None
     assert story.outcome("exit").exit_code is Exit.OK
     assert story.outcome("stepping").exit_code is Exit.REPLACED
+
+
+def test_stop_is_over_when_all_are_gone_and_not_with_the_main_process() -> None:
+    story = Story().stepping(20).host(stopping="ops2")
+    end = ExitRecord(signal=15, ended_bt=story.bt, by="ops2", stragglers=("python (pid 9)",))
+
+    story.host(exit=end, state="stopped", main_alive=False)
+    assert story.stage(Stage.KILLING).state is ACTIVE
+    story.after(2).host(exit=replace(end, all_gone=True), alive=False)
+
+    assert story.verdict() is Verdict.STOPPED
+    assert story.stage(Stage.KILLING).state is DONE
 
 
 def test_stop_that_is_given_up_leaves_the_run_stepping() -> None:
