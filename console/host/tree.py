@@ -14,10 +14,9 @@ from . import discover, procfs
 OURS = "dflash-"
 """Command names of our own processes begin with this."""
 
-# A launch grows by the second; later a new worker may be seen a little later, at a fifth of the cost.
-_YOUNG_S = 600.0
-_FULL_LOOK_S = 5.0
-_UVM_LOOK_S = 10.0
+# Looking through all processes for new members costs the most: each second while a launch grows, then less and less.
+_NEW_S, _YOUNG_S = 60.0, 600.0
+_YOUNG_LOOK_S, _OLD_LOOK_S = 3.0, 10.0
 
 Key = Tuple[int, int]
 
@@ -61,9 +60,12 @@ class Sampler:
     def forget(self) -> None:
         self.__init__()  # type: ignore[misc]
 
-    def look(self, record: Optional[Dict[str, Any]], hand: Iterable[Dict[str, Any]]) -> Look:
+    def look(self, record: Optional[Dict[str, Any]], hand: List[Dict[str, Any]]) -> Look:
         """Sample the tree of `record`, or of the hand-started runs where there is none."""
         now = time.monotonic()
+        if record is None and not hand:
+            self.forget()
+            return Look([], None, set(), set())
         if self._began == float("-inf"):
             self._began = now
         stats = self._stats(record, hand, now)
@@ -80,8 +82,9 @@ class Sampler:
         return Look(procs, round(cores, 2) if procs else None, set(live), uvm if _may_read(live) else None)
 
     def _stats(self, record: Optional[Dict[str, Any]], hand: Iterable[Dict[str, Any]], now: float) -> procfs.Table:
-        calm = now - self._began > _YOUNG_S and now - self._full_at < _FULL_LOOK_S
-        if calm and self._known:
+        age_s = now - self._began
+        pause_s = 0.0 if age_s < _NEW_S else _YOUNG_LOOK_S if age_s < _YOUNG_S else _OLD_LOOK_S
+        if now - self._full_at < pause_s and self._known:
             found = {pid: procfs.read_stat(pid) for pid in self._known}
             if all(found.values()):
                 return {pid: stat for pid, stat in found.items() if stat is not None}
@@ -96,7 +99,7 @@ class Sampler:
 
     def _holders(self, stats: procfs.Table, now: float) -> Set[int]:
         """Who has /dev/nvidia-uvm open. Once open it stays open; the others are asked again, at leisure when old."""
-        again = now - self._began < _YOUNG_S or now - self._uvm_at >= _UVM_LOOK_S
+        again = now - self._began < _NEW_S or now - self._uvm_at >= _OLD_LOOK_S
         if again:
             self._uvm_at = now
         for stat in stats.values():

@@ -28,7 +28,7 @@ HAND_S = 2.0
 HAND_AT_MOST_S = 30.0
 """Discovery is repeated after this in any case: an old shell may have become a trainer by exec."""
 YOUNG_PROCESS_S = 10.0
-_TRAINER_PROGRAM = re.compile(r"python|pypy|torchrun|accelerate|deepspeed")
+_TRAINER_PROGRAM = re.compile(r"python|pypy|torchrun|accelerate|deepspeed|^pt_")
 HAND_TIMEOUT_S = 5.0
 _HAND_PAUSE_S = 0.2
 
@@ -215,7 +215,7 @@ class Watcher:
         """Whether a process that came up lately could be a trainer; a hundredth of what looking for runs costs."""
         self._pids_seen = {pid: self._pids_seen.get(pid, now) for pid in procfs.all_pids()}
         young = [pid for pid, seen in self._pids_seen.items() if now - seen <= YOUNG_PROCESS_S]
-        return any(_TRAINER_PROGRAM.search(os.path.basename(procfs.exe(pid)) or "python") for pid in young)
+        return any(_TRAINER_PROGRAM.search(_program(pid)) for pid in young)
 
     def _take_hand(self, now: float) -> None:
         job = self._hand_job
@@ -312,6 +312,13 @@ def find_by_hand(spec: Dict[str, Any], ours: List[records.Record]) -> List[Dict[
         log_glob=naming.log_glob(spec["log"]),
         cwd=spec.get("cwd") or "",
     )
+
+
+def _program(pid: int) -> str:
+    """The file that `pid` executes; its command name where that may not be read. Neither can hang."""
+    path = procfs.exe(pid)
+    stat = None if path else procfs.read_stat(pid)
+    return os.path.basename(path) or (stat.comm if stat is not None else "")
 
 
 def _stopping(found: List[records.Record], run: records.Record) -> Optional[str]:
