@@ -63,19 +63,21 @@ async def failure_of(target: Target, payload: bytes = PAYLOAD) -> ConsoleError:
     return caught.value
 
 
-def pythons() -> list[str]:
-    """This Python, and those that DFLASH_PYTHONS or the PATH offer."""
+def pythons(*, fit: bool = True) -> list[str]:
+    """This Python, and those that DFLASH_PYTHONS or the PATH offer: 3.8 and later, or else those before."""
     named = os.environ.get("DFLASH_PYTHONS", "").split(":")
-    found = [shutil.which(f"python3.{minor}") for minor in range(8, 15)]
-    return [path for path in dict.fromkeys([sys.executable, *named, *found]) if path and _starts(path)]
+    found = [shutil.which(f"python3.{minor}") for minor in range(4, 16)]
+    return [path for path in dict.fromkeys([sys.executable, *named, *found]) if path and _is_fit(path) is fit]
 
 
-def _starts(python: str) -> bool:
-    """A version manager's shims stand on the PATH for versions that aren't there."""
+def _is_fit(python: str) -> bool | None:
+    """None where it does not start: a version manager's shims stand on the PATH for versions that aren't there."""
+    test = "import sys; print(sys.version_info >= (3, 8))"
     try:
-        return subprocess.run([python, "-c", "0"], check=False, capture_output=True, timeout=20).returncode == 0
+        done = subprocess.run([python, "-c", test], check=False, capture_output=True, text=True, timeout=20)
     except OSError:
-        return False
+        return None
+    return {"True": True, "False": False}.get(done.stdout.strip())
 
 
 def script(path: Path, text: str) -> str:
@@ -195,6 +197,11 @@ async def test_what_is_missing_is_told_through_every_shell(
     error = await failure_of(target_of(server, key, exec=prefix, python="python-not-there"))
 
     assert error.reason is (Reason.WRAPPER_MISSING if what == "wrapper" else Reason.PYTHON_MISSING)
+
+
+@pytest.mark.parametrize("python", pythons(fit=False))
+async def test_every_python_before_3_8_is_told_to_be_too_old(python: str) -> None:
+    assert (await failure_of(Target(python=python))).reason is Reason.PYTHON_TOO_OLD
 
 
 PRETENDER = """\
