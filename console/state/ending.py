@@ -40,9 +40,14 @@ def _is_still_stopping(record: RunRecord, end: ExitRecord) -> bool:
     return bool(end.by) and not end.all_gone and bool(record.keeper_alive) and bool(record.alive)
 
 
-def gone(state: TargetState) -> RunOver:
-    """A run that is gone without an exit record: stopped, where a stop says so, else nobody knows."""
+def gone(state: TargetState) -> RunOver | None:
+    """A run that is gone without an exit record: stopped, where a stop says so, else nobody knows.
+
+    None while a stop is under way: its keeper has the last word.
+    """
     stop = stop_of(state.subject, state.host.runs, state.host.boot) if state.subject is not None else None
+    if stop is not None and stop.state in TRANSACTION and stop.keeper_alive is not False:
+        return None
     if stop is None or stop.state != "stopped":
         bt = state.subject.gone_bt if state.subject is not None else None
         return RunOver(end=End.UNWITNESSED, why="status unknown", bt=bt)

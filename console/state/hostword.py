@@ -128,7 +128,7 @@ def read_hand(state: TargetState, subject: Subject) -> TargetState:
     assert state.launch is not None
     if subject.is_gone:
         over = gone(state)
-        return state if state.launch.over == over else launched(state, over)
+        return state if over is None or state.launch.over == over else launched(state, over)
     return state if state.launch.over is None else launched(state, launch.RunLives())
 
 

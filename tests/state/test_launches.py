@@ -522,7 +522,8 @@ def test_stop_of_a_hand_started_run_is_told_by_the_stops_own_record() -> None:
     assert story.verdict() is Verdict.LAUNCHING
     assert story.snapshot.active_stage is Stage.KILLING
     assert story.stage(Stage.KILLING).evidence == "TERM, 20 s of 20 s left"
-    story.after(2)
+    story.after(2).said(None, last=(replace(stop, stages={"killing": began}),))
+    assert story.stage(Stage.KILLING).state is ACTIVE
     entry = done(began.began_bt or 0.0, 3.0, "9 pids", "9 pids gone")
     story.said(None, last=(replace(stop, state="stopped", stages={"killing": entry}, keeper_alive=False),))
 
