@@ -5,7 +5,6 @@ Heavy imports (asyncssh, textual) happen inside the commands, so that `--help` a
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +49,8 @@ class Words(click.ParamType[list[str]]):
     name = "words"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        import shlex
+
         if isinstance(value, list):
             return value
         try:

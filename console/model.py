@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from console.severity import Severity as Severity
+
 
 class Stage(StrEnum):
     """The five stages of a launch, in order; the values are the slugs of the command line."""
@@ -90,13 +92,6 @@ class Verdict(StrEnum):
     INTERRUPTED = "interrupted"  # the keeper was lost in the middle of a transaction
     LINK_LOST = "link_lost"
     HOST_RESTARTED = "host_restarted"
-
-
-class Severity(StrEnum):
-    OK = "ok"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 class Fact(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The catalogue of everything that can be wrong: one entry a reason, and the error that carries one.
 
 An entry says what it means, what is safe and what to do next; nothing else in the console words advice of its own.
-The words are in `console.catalogue`. Everybody may import this module; it imports only those and the model.
+The words are in `console.catalogue`. Everybody may import this module; it imports only those.
 """
 
 from __future__ import annotations
