@@ -1,0 +1,106 @@
+"""A trainer that does nothing but write: lines that carry their number and time, at a rate, in a known step format.
+
+Runs alone (standard library only) as the command of a run. Told by SIGTERM it notes when that came and ends after
+`--dies-s`. What it notes goes to `--notes` as `WORD MONOTONIC_SECONDS` lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+
+GPUS = 8
+_LINE = "step {step}/9000000 | loss {loss:.4f} | tok/s 21,500 | n={number} t={at:.6f}"
+_BLOCK_BYTES = 1 << 20
+_SLICE_S = 0.01
+
+
+class Notes:
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def add(self, word: str) -> None:
+        if self._path:
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.write(f"{word} {time.monotonic():.6f}\n")
+
+
+def hold_gpus(path: str) -> None:
+    """Say in the simulated GPUs' state file (console/demo/gpustate.py) that this process has a context on each."""
+    with open("/proc/self/stat", "rb") as stat:
+        start = int(stat.read().rpartition(b")")[2].split()[19])
+    lines = ["driver 550.90.07"]
+    for index in range(GPUS):
+        lines.append(
+            f'gpu {index} uuid=GPU-sim-{index} name="NVIDIA H200" total=150121480192 used=76985741824 util=97 memutil=41 '
+            f"power_mw=612000 limit_mw=700000 temp=61 sm_mhz=1755 mem_mhz=2619 procs={os.getpid()}:76448870912:{start}"
+        )
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    os.rename(path + ".new", path)
+
+
+def text_of(step: int, number: int) -> str:
+    return _LINE.format(step=step, loss=1.0 + 1.0 / (step + 1), number=number, at=time.monotonic()) + "\n"
+
+
+def fill(size_bytes: int, step: int) -> int:
+    """Write a log of that size at once: a step line every 64 KiB, plain lines between; return the last step."""
+    plain = b"INFO worker 3: prefetched batch, queue depth 12 of 16, waited 0.3 ms\n"
+    plain *= (64 << 10) // len(plain)
+    written = 0
+    while written < size_bytes:
+        step += 1
+        block = text_of(step, -1).encode() + plain
+        written += os.write(1, block)
+    return step
+
+
+def write_on(lines_per_s: float, bytes_per_s: float, step: int) -> None:
+    """Write lines evenly at a rate; with a rate of bytes, plain lines in between make up for the rest."""
+    number, began, sent = 0, time.monotonic(), 0
+    filler = (b"x" * 199 + b"\n") * (_BLOCK_BYTES // 200)
+    while True:
+        elapsed = time.monotonic() - began
+        while number < elapsed * lines_per_s:
+            number += 1
+            step += 1
+            os.write(1, text_of(step, number).encode())
+        lacking = int(elapsed * bytes_per_s) - sent
+        if lacking > 0:
+            whole = min(lacking, len(filler)) // 200 * 200
+            sent += os.write(1, filler[:whole]) if whole else 0
+        due = min(_SLICE_S, (number + 1) / lines_per_s - elapsed) if lines_per_s else _SLICE_S
+        time.sleep(max(0.0005, due))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lines-per-s", type=float, default=2.0)
+    parser.add_argument("--bytes-per-s", type=float, default=0.0)
+    parser.add_argument("--fill-bytes", type=int, default=0)
+    parser.add_argument("--dies-s", type=float, default=0.0)
+    parser.add_argument("--notes", default="")
+    parser.add_argument("--gpu-state", default="")
+    options = parser.parse_args()
+    notes = Notes(options.notes)
+    notes.add("began")
+
+    def end(number: int, frame: object) -> None:
+        notes.add("term")
+        time.sleep(options.dies_s)
+        notes.add("end")
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    if options.gpu_state:
+        hold_gpus(options.gpu_state)
+    step = fill(options.fill_bytes, 0)
+    write_on(options.lines_per_s, options.bytes_per_s, step)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""The demo's host in a process of its own, so that its cost is not the console's: `python -m tests.bench.serve DIR LOAD_S`.
+
+Serves until its stdin ends, so that it never outlives whoever started it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from console import configwriter
+from console.demo.host import NAME, DemoHost
+
+
+def main(folder: Path, load_s: float) -> None:
+    with DemoHost(folder, load_s=load_s) as host:
+        configwriter.write_new(folder / "config.toml", configwriter.render_whole(NAME, host.target))
+        print("ready", flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), float(sys.argv[2]))
