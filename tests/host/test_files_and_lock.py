@@ -90,6 +90,20 @@ def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
     assert files.read_json(str(tmp_path), "s.json") is not None
 
 
+def test_what_was_rewritten_while_it_was_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files.write_json(str(tmp_path), "s.json", {"n": 1})
+    read = files._read_regular
+
+    def overtaken(path: str) -> bytes:
+        monkeypatch.setattr(files, "_read_regular", read)
+        files.write_json(str(tmp_path), "s.json", {"n": 2})
+        return b'{"n": "half of each"}'
+
+    monkeypatch.setattr(files, "_read_regular", overtaken)
+
+    assert files.read_json(str(tmp_path), "s.json") == {"n": 2, "schema": 1}
+
+
 def test_directories_of_others_or_open_to_others_are_not_trusted(tmp_path: Path) -> None:
     files.secure_makedirs(str(tmp_path / "a" / "b"))
     assert mode_of(tmp_path / "a") == mode_of(tmp_path / "a" / "b") == 0o700

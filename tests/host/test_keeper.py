@@ -215,6 +215,16 @@ def test_trainer_in_the_background_is_followed_and_its_status_is_the_runs(lab: L
     assert found["stages"]["spawned"]["state"] == "done"
 
 
+def test_launcher_that_handed_over_to_an_unknown_program_has_not_ended_the_run(lab: Lab) -> None:
+    lab.script("back.sh", "#!/bin/sh\nsleep 1.5 &\nexit 0\n")
+
+    directory, _ = lab.launch("r1", spec={"command": [str(lab.work / "back.sh")], "match": []})
+
+    found = reached(directory, "running", "ended", "failed")
+    assert (found["state"], exit_record(directory)) == ("running", {})
+    assert ended(directory)["code"] == 0
+
+
 def test_stragglers_are_named_and_the_verdict_is_the_trainers(lab: Lab) -> None:
     lab.trainer("subprocess.Popen(['sleep', '600']); time.sleep(0.5); sys.exit(3)")
     directory, keeper = lab.launch("r1")
@@ -361,13 +371,15 @@ def test_restart_of_an_own_run_lets_its_keeper_prove_the_end(lab: Lab) -> None:
 def test_run_whose_keeper_was_lost_is_still_replaced_with_those_who_hopped_away(lab: Lab) -> None:
     lab.trainer(
         """
-        subprocess.Popen(["setsid", "sleep", "601"])
+        nothing = subprocess.DEVNULL
+        subprocess.run(["setsid", "-f", "sleep", "601"], stdin=nothing, stdout=nothing, stderr=nothing)
         print("ready"); time.sleep(600)
         """
     )
     first, keeper = lab.launch("r1")
     old = reached(first, "running")["main"]
     until(lambda: "ready" in lab.log("r1"))
+    until(lambda: len(lab.marked()) == 3, what="keeper, trainer and the one that hopped away")
     keeper.kill()
     keeper.wait(5)
     assert alive(old)
