@@ -47,6 +47,8 @@ class Engine:
         self.series: dict[str, Series] = {}
         self.hello: protocol.Hello | None = None
         self.has_word = False
+        self.past_runs: dict[str, str] = {}
+        """Id and name of the runs before the one that the snapshot shows, as far as the host still tells of them."""
         self._clock_base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         self._link = Link(name, target, payload=entry_line("agent") + build_payload(), on_event=self._on_link)
         self._state = machine.start(name, target, operator=operator, read_only=read_only, label=self._link.label)
@@ -245,6 +247,7 @@ class Engine:
         match event:
             case protocol.StateEvent():
                 self.has_word = True
+                self.past_runs |= {record.id: record.name for record in event.last}
                 self._feed(events.HostSaid(at=now, state=event))
                 self._following.host_said(event)
             case protocol.ProcsEvent():

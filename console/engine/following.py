@@ -15,11 +15,10 @@ from console.engine import requests
 from console.engine.growth import GrowthIndex
 from console.engine.logflow import HEAD_BYTES, TAIL_BYTES, LogFlow, Taken
 from console.link.link import Link
-from console.model import Stage
 from console.reasons import ConsoleError, Exit
 from console.state import events, texts
 from console.state.formatrules import Kind
-from console.state.linekind import LineKind
+from console.state.linekind import is_error
 from console.state.logbuffer import Entry, EntryKind, LogBuffer
 from console.state.metrics import Sample
 from console.state.series import Series
@@ -196,10 +195,11 @@ class Following:
         record, wanted = self._record, self._wanted
         if record is None or wanted is None or record.id != wanted.run:
             return
-        spawned, ended = record.stages.get(Stage.SPAWNED), record.exit
-        if spawned is not None and spawned.state == "done" and "spawned" not in self._marked:
-            self._marked.add("spawned")
-            self._buffer.mark(f"spawned  {spawned.detail or spawned.evidence}", self._at(spawned.ended_bt))
+        main, ended = record.main, record.exit
+        if main is not None and "started" not in self._marked:
+            self._marked.add("started")
+            inode = f", log opened (inode {record.log.inode})" if record.log and record.log.inode else ""
+            self._buffer.mark(f"started  pid {main.pid}{inode}", self._at(record.spawned_bt))
         if ended is not None and self._caught_up and "exited" not in self._marked:
             self._marked.add("exited")
             self._buffer.mark(f"exited   {_how(ended)}", self._at(ended.ended_bt))
@@ -232,7 +232,7 @@ class Following:
             self._first_error = None
         for number in range(max(self._scanned, self._buffer.first), self._buffer.end):
             entry = self._buffer.line(number)
-            if entry is None or entry.kind is not EntryKind.LINE or self._buffer.kind(number) is not LineKind.ERROR:
+            if entry is None or entry.kind is not EntryKind.LINE or not is_error(entry.text):
                 continue
             if self._first_error is None and (last_step is None or (entry.offset or 0) > last_step):
                 self._first_error = entry

@@ -1,0 +1,1 @@
+"""Pictures of the running product, and the script that makes them."""
