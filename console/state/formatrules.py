@@ -192,15 +192,17 @@ class Reading:
     scope: Scope | None
 
 
+def is_candidate(fmt: Format, text: str) -> bool:
+    """Whether a line may be of a format: the cheap test that most lines fail."""
+    for literal in fmt.literals:  # noqa: SIM110  any() with a generator takes three times as long
+        if literal in text:
+            return True
+    return False
+
+
 def candidates(formats: Iterable[Format], text: str) -> list[Format]:
-    """Return the formats of which a line may be: the cheap test that most lines fail."""
-    found = []
-    for fmt in formats:
-        for literal in fmt.literals:
-            if literal in text:
-                found.append(fmt)
-                break
-    return found
+    """Return the formats of which a line may be."""
+    return [fmt for fmt in formats if is_candidate(fmt, text)]
 
 
 def read(fmt: Format, text: str, start: int) -> Reading | None:

@@ -14,14 +14,15 @@ arrived. Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 import msgspec
 
 from console.state.arrivals import Arrivals
 from console.state.checkpoints import CheckpointLine, CheckpointState, read_checkpoint
-from console.state.formatrules import Format, FormatError, Kind, Reading, Scope, candidates, read, skip_prefix
+from console.state.formatrules import Format, FormatError, Kind, Reading, Scope, is_candidate, read, skip_prefix
 from console.state.formats import FORMATS, find_format
 from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
@@ -147,20 +148,27 @@ class Parser:
         text = line.text
         if not line.partial and (checkpoint := read_checkpoint(text)) is not None:
             return [self._checkpoint(checkpoint, line)]
-        current = self._format
-        formats = candidates(FORMATS if self._fixed is None else (self._fixed,), text)
-        if not formats:
+        formats = self._in_order(text)
+        first = next(formats, None)
+        if first is None:
             return []
-        if current in formats[1:]:
-            formats = [current, *formats]
         start, rank = skip_prefix(text)
-        found = self._match(formats, text, start, line.partial)
+        found = self._match(chain((first,), formats), text, start, line.partial)
         if found is None:
             return []
         sample = self._sample(*found, line, rank, live=live)
         return [sample] if sample is not None else []
 
     # Which format
+
+    def _in_order(self, text: str) -> Iterator[Format]:
+        """Yield the formats that a line may be of, the one in use first: mostly the others need not be asked."""
+        current = self._format
+        if current is not None and is_candidate(current, text):
+            yield current
+        for fmt in FORMATS if self._fixed is None else (self._fixed,):
+            if fmt is not current and is_candidate(fmt, text):
+                yield fmt
 
     def _match(self, formats: Iterable[Format], text: str, start: int, partial: bool) -> tuple[Format, Reading] | None:
         for fmt in formats:

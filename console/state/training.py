@@ -7,6 +7,7 @@ the log before anybody watched has a step but no time, so nothing about speed is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -215,7 +216,7 @@ def _timed(training: Training, sample: Sample, step: int, at: float) -> Training
 
 
 def _slowness(training: Training, step: int, at: float, baseline: float) -> Training:
-    rates = [point.tok_s for point in training.points if point.steady and point.tok_s is not None][-SLOW_POINTS:]
+    rates = _newest_rates(training.points, SLOW_POINTS)
     if len(rates) < SLOW_POINTS:
         return training
     now = median(rates)
@@ -224,6 +225,12 @@ def _slowness(training: Training, step: int, at: float, baseline: float) -> Trai
     if now > SLOW_UNTIL * baseline:
         return replace(training, slow_since_at=None, slow_since_step=None)
     return training
+
+
+def _newest_rates(points: Sequence[Point], count: int) -> list[float]:
+    """Return the last `count` steady rates; looked for from the end, since this is asked at every step."""
+    steady = (point.tok_s for point in reversed(points) if point.steady and point.tok_s is not None)
+    return list(islice(steady, count))
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
