@@ -9,6 +9,7 @@ from console.model import LogState, Stage, StageState, Verdict
 from console.protocol import CudaRecord, ExitRecord, HostStage, LogIdent, RunRecord, StateEvent
 from console.reasons import Exit
 from console.state import events
+from console.state.snapshot import snapshot
 from tests.state.story import LOG, Story, done, sample
 
 DONE, ACTIVE, PENDING = StageState.DONE, StageState.ACTIVE, StageState.PENDING
@@ -699,3 +700,40 @@ def test_steps_from_before_us_that_the_flight_recorder_dates_are_as_good_as_watc
     assert (progress.first_step_at, progress.last_step_at) == (story.at - 398, story.at - 362)
     assert progress.usual_step_s == 2.0
     assert story.effects_of(events.ReadHead) == []
+
+
+# -- clocks -----------------------------------------------------------------------------------------------------------
+
+
+def test_clock_that_jumps_by_an_hour_leaves_durations_and_ages_alone() -> None:
+    story = Story().stepping(20)
+    before = [(status.took_s, status.began_at) for status in story.snapshot.stages]
+
+    for jump in (3600.0, -3600.0):
+        story.tell(events.LinkRtt(at=story.at, rtt_s=0.02, bt=story.bt, wall=story.at + jump))
+
+        after = [(status.took_s, status.began_at) for status in story.snapshot.stages]
+        assert [round(a[1] or 0.0) for a in after] == [round(b[1] or 0.0) for b in before]
+        assert [a[0] for a in after] == [b[0] for b in before]
+        assert story.snapshot.link.clock_offset_s is not None
+        assert abs(story.snapshot.link.clock_offset_s - jump) < 0.1
+        assert story.snapshot.ages.link == 0.0
+
+
+def test_snapshot_asked_for_in_the_past_has_no_negative_age() -> None:
+    story = Story().stepping(20)
+
+    seen = snapshot(story.state, story.at - 3600)
+
+    assert seen.at == story.at
+    assert seen.ages.link == 0.0
+
+
+def test_step_that_seems_written_before_its_run_was_accepted_gives_no_negative_launch() -> None:
+    story = Story().launched().cuda().samples(sample(1), sample(2), live=False)
+    times = (events.StepTime(1, story.bt - 90_000), events.StepTime(2, story.bt - 80_000))
+
+    story.tell(events.StepTimesKnown(at=story.at, run="r-6", first=times))
+
+    assert story.snapshot.run is not None
+    assert story.snapshot.run.launch_s == 0.0
