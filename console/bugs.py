@@ -1,4 +1,4 @@
-"""Our own crashes: the traceback goes to a file, the screen gets one sentence."""
+"""The console's own log: crashes of ours and what the parts warn of. The screen gets one sentence at most."""
 
 from __future__ import annotations
 
@@ -11,23 +11,35 @@ import platformdirs
 
 from console.configfile import APP
 
+_MAX_BYTES = 1 << 20  # a link that flaps for a week must not fill a home
+
 
 def log_path() -> Path:
     """Return the console's own log file (under the user's state directory)."""
     return platformdirs.user_state_path(APP) / "console.log"
 
 
-def report_bug() -> str:
-    """Write the exception being handled to the log file; return the sentence for the person."""
-    kind = traceback.format_exc().strip().rsplit("\n", 1)[-1]
+def log_line(text: str) -> OSError | None:
+    """Append to the log file, 0600; return why that failed. A full file is begun anew, with one old one kept."""
     path = log_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
-            stream.write(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + traceback.format_exc() + "\n")
+        with os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
+            is_full = stream.tell() > _MAX_BYTES
+        if is_full:
+            path.replace(path.with_suffix(".log.1"))
     except OSError as exc:
-        return (
-            f"error of our own: {kind} (and its log {path} can't be written: {exc.strerror}). The run is not touched."
-        )
-    return f"error of our own: {kind}. The run is not touched. Details: {path}"
+        return exc
+    return None
+
+
+def report_bug(bug: BaseException) -> str:
+    """Write the exception to the log file; return the sentence for the person."""
+    text = "".join(traceback.format_exception(bug)).strip()
+    kind = text.rsplit("\n", 1)[-1]
+    failure = log_line(text)
+    if failure is not None:
+        return f"{kind} (and {log_path()} can't be written: {failure.strerror})"
+    return f"{kind}; details: {log_path()}"

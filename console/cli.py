@@ -5,23 +5,64 @@ Heavy imports (asyncssh, textual) happen inside the commands, so that `--help` a
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from console import __version__
-from console.reasons import ConsoleError, Exit
+from console.reasons import ConsoleError, Exit, Reason
 
 if TYPE_CHECKING:
     from console.config import Target
     from console.model import Overrides
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+JSON = "--json"
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-WAITABLE = ("accepted", "spawned", "cuda", "stepping", "exit", "free")
+WAITABLE = ("accepted", "spawned", "cuda", "stepping", "checkpoint", "exit", "free")
+
+
+@dataclass(slots=True)
+class Called:
+    """What `main` must know of a command that it has to report the failure of."""
+
+    as_json: bool = False
+    target: str | None = None
+    way: str = ""
+    """The flags that lead to the target, for the commands that we advise: ` --config /x/config.toml`."""
+
+
+class Wanted(click.ParamType[str]):
+    """What to wait for: a word, or `step=300`."""
+
+    name = "|".join((*WAITABLE, "step=N"))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word, _, number = value.partition("=")
+        if value not in WAITABLE and not (word == "step" and number.isascii() and number.isdigit()):
+            self.fail(f"{value!r} is not one of {', '.join(WAITABLE)}, step=N", param, ctx)
+        return str(value)
+
+
+class FaultName(click.ParamType[str]):
+    """A fault of the demo, with its argument: `stall:5`; `list` prints them."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from console.demo import faults
+
+        try:
+            if value != "list":
+                faults.parse(value)
+        except ValueError as exc:
+            self.fail(str(exc), param, ctx)
+        return str(value)
 
 
 class Seconds(click.ParamType[float]):
@@ -110,11 +151,17 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 timeout_option = click.option("--timeout", type=Seconds(), help="Give up after this long (15s, 2m); code 20.")
 
 
+def _called() -> Called:
+    return click.get_current_context().ensure_object(Called)
+
+
 def _choose(name: str | None, options: dict[str, Any]) -> tuple[str, Target]:
     """Return the target that name and flags mean, taking the target's options out of `options`."""
     from console import configfile
     from console.config import Target
 
+    called = _called()
+    called.target, called.way = name, _way(options)
     path = options.pop("config_path") or configfile.default_path()
     flags = {key: value for key in _FLAG_FIELDS if (value := options.pop(key)) is not None}
     for key in _RUN_FIELDS:
@@ -122,9 +169,25 @@ def _choose(name: str | None, options: dict[str, Any]) -> tuple[str, Target]:
         if value is not None and value != ():
             flags |= {"cache": {"caches": value}, "gpus": {"gpus": {"expected": value}}}.get(key, {key: value})
     if "host" in flags and (name is None or not path.exists()):
-        return name or _adhoc_name(flags), configfile.with_flags(Target(), flags)
+        called.target = name or _adhoc_name(flags)
+        configfile.check_name(called.target, "command line")
+        return called.target, configfile.with_flags(Target(), flags)
     chosen, target = configfile.pick(configfile.load(path), name, path)
+    called.target = chosen
     return chosen, configfile.with_flags(target, flags) if flags else target
+
+
+def _way(options: dict[str, Any]) -> str:
+    """Return the given flags that lead to the target, as they would be typed again."""
+    import shlex
+
+    words: list[str] = []
+    for key in ("config_path", *_FLAG_FIELDS, *_RUN_FIELDS):
+        flag, value = f"--{key.removesuffix('_path').replace('_', '-')}", options.get(key)
+        for each in value if isinstance(value, tuple) else (value,):
+            if each is not None:
+                words += [flag, shlex.join(each) if isinstance(each, list) else str(each)]
+    return f" {shlex.join(words)}" if words else ""
 
 
 def _adhoc_name(flags: dict[str, Any]) -> str:
@@ -158,9 +221,28 @@ def open_(target: str | None, read_only: bool, ascii_only: bool, **options: Any)
 
     config_path = options["config_path"]
     if target is None and options["host"] is None and tui.no_config_yet(config_path):
+        _require_terminal("dflash-console init HOST")
         return tui.run_without_config(ascii_only=ascii_only)
-    name, chosen = _choose(target, options)
+    try:
+        name, chosen = _choose(target, options)
+    except ConsoleError as error:
+        if target is not None and (meant := _command_like(target)):
+            raise click.UsageError(f"No such command or target {target!r}. Did you mean {meant!r}?") from error
+        raise
+    _require_terminal(f"dflash-console status {name}")
     return tui.run(name, chosen, read_only=read_only, ascii_only=ascii_only)
+
+
+def _require_terminal(instead: str) -> None:
+    """Refuse to draw a screen where nobody sees it."""
+    if not (sys.stdin and sys.stdout and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError(f"the screen needs a terminal. Without one use: {instead}")
+
+
+def _command_like(word: str) -> str | None:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, list(cli.commands), n=1, cutoff=0.7)), None)
 
 
 def _overrides(env: tuple[str, ...], unset: tuple[str, ...], args: tuple[str, ...], **rest: Any) -> Overrides:
@@ -172,6 +254,12 @@ def _overrides(env: tuple[str, ...], unset: tuple[str, ...], args: tuple[str, ..
         if not equals or not key:
             raise click.UsageError(f"--env {pair!r}: expected NAME=VALUE")
         pairs[key] = value
+    for text in (*pairs, *pairs.values(), *unset, *args, rest["name"] or "", rest["note"]):
+        if text.encode(errors="ignore").decode() != text:
+            raise click.UsageError(f"{text!r} is not valid UTF-8")
+    name = rest["name"]
+    if name is not None and (not name or "/" in name or name in (".", "..")):
+        raise click.UsageError(f"--name {name!r}: expected a name without '/'")
     return Overrides(env=pairs, unset=unset, args=args, **rest)
 
 
@@ -183,7 +271,7 @@ def _overrides(env: tuple[str, ...], unset: tuple[str, ...], args: tuple[str, ..
 @click.option("--yes", is_flag=True, help="Confirm without asking.")
 @click.option("--expect-run", metavar="RUN", help="Refuse (code 4) if any other run than RUN is there.")
 @click.option("--detach", is_flag=True, help="Return when the keeper has taken the request.")
-@click.option("--wait", "wait_for", type=click.Choice(WAITABLE), help="Return when this is proven (default stepping).")
+@click.option("--wait", "wait_for", type=Wanted(), help="Return when this is proven (default stepping).")
 @timeout_option
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Add to the environment, for this run.")
 @click.option("--unset", multiple=True, metavar="NAME", help="Take out of the environment, for this run.")
@@ -199,14 +287,14 @@ def restart(target: str | None, **options: Any) -> int:
     name, chosen = _choose(target, options)
     keys = ("env", "unset", "args", "name", "note", "keep_cache")
     overrides = _overrides(**{key: options.pop(key) for key in keys})
-    return work.run(name, chosen, overrides=overrides, **options)
+    return work.run(name, chosen, overrides=overrides, way=_called().way, **options)
 
 
 @cli.command()
 @click.argument("run", required=False)
 @click.option("--target", help="Target of the run, where it isn't known from its id.")
 @target_options
-@click.option("--for", "wanted", type=click.Choice(WAITABLE), default="stepping", show_default=True)
+@click.option("--for", "wanted", type=Wanted(), default="stepping", show_default=True, help="What to wait for.")
 @timeout_option
 @json_option
 def wait(run: str | None, target: str | None, **options: Any) -> int:
@@ -223,6 +311,7 @@ def wait(run: str | None, target: str | None, **options: Any) -> int:
 @click.argument("target", required=False)
 @target_options
 @click.option("--plan", "plan_only", is_flag=True, help="Print what would be stopped; touch nothing.")
+@click.option("--plan-id", help="Carry out the plan with this id, only if the world still is as planned.")
 @click.option("--yes", is_flag=True, help="Confirm without asking.")
 @click.option("--expect-run", metavar="RUN", help="Refuse (code 4) if any other run than RUN is there.")
 @click.option("--detach", is_flag=True, help="Return when the request is taken.")
@@ -233,7 +322,7 @@ def stop(target: str | None, **options: Any) -> int:
     from console.headless import stop as work
 
     name, chosen = _choose(target, options)
-    return work.run(name, chosen, **options)
+    return work.run(name, chosen, way=_called().way, **options)
 
 
 @cli.command()
@@ -268,8 +357,8 @@ def logs(target: str | None, **options: Any) -> int:
 @click.argument("host", required=False)
 @click.option("--config", "config_path", type=click.Path(path_type=Path), help="File to write.")
 @click.option("--name", help="Name of the target.")
-@click.option("--user")
-@click.option("--port", type=int)
+@click.option("--user", help="Login on the host.")
+@click.option("--port", type=int, help="SSH port.")
 @click.option("--jump", help="Jump host, such as ops@jump.")
 @click.option("--identity", help="Private key file.")
 @click.option("--exec", type=Words(), help="Words that enter the container: 'pct exec 200 --'.")
@@ -285,14 +374,21 @@ def init(host: str | None, **options: Any) -> int:
 
 
 @cli.command()
-@click.option("--fault", metavar="NAME", help="Start with this fault; 'list' prints them.")
+@click.option("--fault", type=FaultName(), help="Start with this fault; 'list' prints them. See below.")
 @click.option(
     "--serve", type=click.Path(path_type=Path, file_okay=False), help="Only serve the host; write DIR/config.toml."
 )
 @click.option("--speed", type=click.FloatRange(min=0.1, max=100.0), default=1.0, show_default=True)
 @click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
 def demo(**options: Any) -> int:
-    """Try everything on this machine: real SSH, agent and keeper; simulated trainer and GPUs."""
+    """Try everything on this machine: real SSH, agent and keeper; simulated trainer and GPUs.
+
+    \b
+    --fault: a fault of the trainer strikes the first run. A fault of run.sh (exec-refused, bad-interpreter) and
+    link-cut come when the first run is up: it goes on, and the next restart (r) is refused before it is touched.
+    With --serve nothing is started; the fault waits for the first restart from another terminal.
+    Everything is removed at the end: processes and files.
+    """
     from console.demo import command as work
 
     return work.run(**options)
@@ -300,31 +396,94 @@ def demo(**options: Any) -> int:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: run, turn every error into one line of advice and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that isn't UTF-8 must not end a command
+    _log_to_file()
+    words = sys.argv[1:] if arguments is None else arguments
+    called = Called(as_json=JSON in words[: words.index("--")] if "--" in words else JSON in words)
     try:
-        result = cli.main(args=arguments, prog_name="dflash-console", standalone_mode=False)
-    except click.exceptions.Exit as exc:
-        sys.exit(exc.exit_code)
-    except click.Abort:
-        click.echo("interrupted", err=True)
-        sys.exit(Exit.INTERRUPTED)
-    except click.ClickException as exc:
-        exc.show()
-        sys.exit(Exit.USAGE)
+        result = cli.main(args=words, prog_name="dflash-console", standalone_mode=False, obj=called)
+        code = result if isinstance(result, int) else Exit.OK
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except Exception as exc:  # noqa: BLE001  the last resort: no traceback on the screen, all of it in the file
+        code = _report(exc, called)
+    sys.exit(code)
+
+
+_SIGPIPE = 128 + 13  # as a shell shows it; never 0, since what was asked for isn't proven
+
+
+def _report(exc: Exception, called: Called) -> int:
+    """Say what went wrong, on stdout where it is the answer; return the exit code."""
+    try:
+        return _say(exc, called)
     except BrokenPipeError:
         _close_stdout_quietly()
-        sys.exit(0)
-    except ConsoleError as exc:
-        from console.headless.output import error_lines
+        return _SIGPIPE
 
-        for line in error_lines(exc):
-            click.echo(line, err=True)
-        sys.exit(exc.exit_code)
-    except Exception:  # noqa: BLE001  the last resort: no traceback on the screen, all of it in the file
-        from console.bugs import report_bug
 
-        click.echo(report_bug(), err=True)
-        sys.exit(Exit.BUG)
-    sys.exit(result if isinstance(result, int) else 0)
+def _say(exc: Exception, called: Called) -> int:
+    match exc:
+        case BrokenPipeError():
+            raise exc
+        case click.exceptions.Exit():
+            return exc.exit_code
+        case click.Abort():
+            return _interrupted(called)
+        case click.ClickException():
+            return _usage(exc, called)
+        case ConsoleError():
+            return _failed(exc, called)
+        case _:
+            from console.bugs import report_bug
+
+            return _failed(ConsoleError(Reason.BUG, report_bug(exc), Exit.BUG), called)
+
+
+def _failed(error: ConsoleError, called: Called) -> int:
+    from console.headless import output
+
+    if called.as_json:
+        output.emit_json(output.error_json(error, called.target))
+    else:
+        for line in output.error_lines(error):
+            click.echo(line, err=not output.is_result(error))
+    return error.exit_code
+
+
+def _usage(error: click.ClickException, called: Called) -> int:
+    from console.headless import output
+
+    error.show()
+    if called.as_json:
+        output.emit_json(output.usage_json(error.format_message(), called.target))
+    return Exit.USAGE
+
+
+def _interrupted(called: Called) -> int:
+    from console.headless import output
+
+    click.echo("interrupted: the run goes on", err=True)
+    if called.as_json:
+        output.emit_json(output.interrupted_json(called.target))
+    return Exit.INTERRUPTED
+
+
+def _log_to_file() -> None:
+    """What the parts log goes to a file, never to the terminal; the file is made by the first line."""
+    import logging
+
+    class Lazily(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            from console.bugs import log_line
+
+            log_line(self.format(record))
+
+    handler = Lazily(logging.WARNING)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
 
 
 def _close_stdout_quietly() -> None:

@@ -24,11 +24,6 @@ def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool
         for each in faults.CATALOGUE.values():
             print(f"{each.name:<16} {each.summary}")
         return Exit.OK
-    if fault is not None:
-        try:
-            faults.parse(fault)
-        except ValueError as exc:
-            raise ConsoleError(Reason.CONFIG, f"--fault: {exc}", Exit.USAGE) from exc
     if serve is not None:
         return _serve(serve, fault, speed)
     with tempfile.TemporaryDirectory(prefix="dflash-demo-") as folder, DemoHost(Path(folder), speed=speed) as host:
@@ -60,21 +55,34 @@ def _inject(host: DemoHost, name: str) -> str:
 
 
 def _start_first_run(host: DemoHost, fault: str | None) -> None:
-    """Start the run that the demo opens with, the way any script would."""
-    if fault is not None and faults.parse(fault)[0].by is not faults.By.SCRIPT:
+    """Start the run that the demo opens with, the way any script would, and see to its fault.
+
+    What the trainer does wrong is in place before; what is wrong with run.sh or the link comes when the run is there,
+    since otherwise there would be no run to protect.
+    """
+    is_later = fault is not None and faults.parse(fault)[0].by is not faults.By.TRAINER
+    if fault is not None and not is_later:
         host.inject(fault)
     try:
-        asyncio.run(_start(host.target))
+        asyncio.run(_start(host.target, until_spawned=is_later))
     except (ConsoleError, OSError):
         return  # the screen shows what is wrong with the host; there is nothing to add here
-    if fault is not None and faults.parse(fault)[0].by is faults.By.SCRIPT:
+    if fault is not None and is_later:
         host.inject(fault)
 
 
-async def _start(target: Target) -> None:
+async def _start(target: Target, *, until_spawned: bool) -> None:
+    from console.headless.follow import judge
+    from console.headless.session import deadline_after, first_word, opened
+
     async with opened(NAME, target) as engine:
         await first_word(engine, deadline_after(10.0))
-        await engine.execute(await engine.plan("restart"))
+        accepted = await engine.execute(await engine.plan("restart"))
+        if until_spawned:
+            await engine.until(
+                lambda snapshot: judge(snapshot, "spawned", run_id=accepted.run_id, since=0.0).settled or None,
+                deadline_after(10.0),
+            )
 
 
 def _serve(folder: Path, fault: str | None, speed: float) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+import msgspec
+
 from console.engine import Engine
 from console.headless import output
-from console.model import Snapshot, Stage, StageState, StageStatus
+from console.model import Plan, Run, Snapshot, Stage, StageState, StageStatus
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import outcome
 
@@ -50,56 +52,101 @@ async def until_outcome(
     def settled(snapshot: Snapshot) -> tuple[Snapshot, outcome.Outcome] | None:
         if run_id is None or (snapshot.run is not None and snapshot.run.id == run_id):
             progress.show(snapshot)  # not what the run that is being replaced once went through
-        judged = outcome.judge(snapshot, wanted, run_id=run_id, since=since)
+        judged = judge(snapshot, wanted, run_id=run_id, since=since)
         return (snapshot, judged) if judged.settled else None
 
     found = await engine.until(settled, deadline)
     if found is not None:
         return found
     snapshot = engine.snapshot
-    return snapshot, outcome.judge(snapshot, wanted, run_id=run_id, since=since)
+    return snapshot, judge(snapshot, wanted, run_id=run_id, since=since)
 
 
-def report(engine: Engine, snapshot: Snapshot, judged: outcome.Outcome, wanted: str, *, as_json: bool) -> int:
-    """Print the outcome; return the exit code."""
+def judge(snapshot: Snapshot, wanted: str, *, run_id: str | None = None, since: float | None = None) -> outcome.Outcome:
+    """Judge as `outcome.judge` does; `step=300` and `checkpoint` go on waiting after the first steps."""
+    number = step_of(wanted)
+    if number is None and wanted != "checkpoint":
+        return outcome.judge(snapshot, wanted, run_id=run_id, since=since)
+    judged = outcome.judge(snapshot, "stepping", run_id=run_id, since=since)
+    if judged.word != "OK":
+        return judged
+    step, saved = snapshot.progress.step, snapshot.progress.checkpoint_step
+    if saved is not None if number is None else step is not None and step >= number:
+        return msgspec.structs.replace(judged, where=wanted)
+    where = f"step {step}" if number is None else f"step {step}/{number}"
+    return msgspec.structs.replace(
+        judged, outcome="pending", word="PENDING", where=where, exit_code=Exit.TIMEOUT, settled=False
+    )
+
+
+def step_of(wanted: str) -> int | None:
+    """Return N of `step=N`, else None."""
+    return int(wanted.removeprefix("step=")) if wanted.startswith("step=") else None
+
+
+def report(
+    engine: Engine,
+    snapshot: Snapshot,
+    judged: outcome.Outcome,
+    wanted: str,
+    *,
+    plan: Plan | None = None,
+    as_json: bool,
+) -> int:
+    """Print the outcome; return the exit code. `plan`: what was carried out."""
     if as_json:
-        output.emit_json(outcome_json(engine, snapshot, judged, wanted))
+        output.emit_json(outcome_json(engine, snapshot, judged, wanted, plan))
     else:
-        output.say(outcome_line(snapshot, judged, wanted))
+        output.say(outcome_line(snapshot, judged, plan))
     return judged.exit_code
 
 
-def outcome_line(snapshot: Snapshot, judged: outcome.Outcome, wanted: str) -> str:
-    run, status = snapshot.run, judged.stage
+def outcome_line(snapshot: Snapshot, judged: outcome.Outcome, plan: Plan | None = None) -> str:
+    run, status, reason = snapshot.run, judged.stage, snapshot.reason
+    is_fine = judged.word in ("OK", "PENDING")
     words = [judged.word, judged.where]
-    if snapshot.reason and judged.word not in ("OK", "PENDING"):
-        words.append(snapshot.reason.slug)
-    words += [run.name if run else "?", *_facts(snapshot, judged)]
+    if reason and not is_fine and reason.slug != judged.where:
+        words.append(reason.slug)
+    name = (run.name if run else None) or (plan.replaced_name if plan and plan.action == "stop" else None)
+    if judged.where != f"by {name}":
+        words.append(output.one_line(name or "?"))
+    words += _facts(snapshot, judged)
+    if judged.word == "PENDING":
+        words.append("on_track")
     line = " ".join(word for word in words if word)
-    reason = snapshot.reason
-    if reason and judged.word not in ("OK", "PENDING"):
+    if judged.word == "PENDING":
+        if status and status.evidence:
+            line += f": {output.one_line(status.evidence)}"
+        return f"{line} | next check in {next_check_s(snapshot, judged):.0f}s"
+    if reason and not is_fine:
         line += f": {output.one_line(reason.detail or reason.title)}"
         if reason.safe:
             line += f" | safe: {output.one_line(reason.safe)}"
         if reason.next:
-            line += f" | next: {output.one_line('; or: '.join(reason.next))}"
-    elif judged.word in ("PENDING", "LATE"):
-        line += " on_track" if judged.word == "PENDING" else ""
-        line += f" | next: dflash-console wait {run.id if run and run.id else ''} --for {wanted} --timeout 15s"
-        if status and status.evidence:
-            line = line.replace(" | next:", f": {output.one_line(status.evidence)} | next:", 1)
+            line += f" | next: {output.one_line('; or: '.join(output.advice(reason.next)))}"
     return line
+
+
+_CHECK_AGAIN_S = 15.0
+
+
+def next_check_s(snapshot: Snapshot, judged: outcome.Outcome) -> float:
+    """Return when it is worth asking again: when the stage usually ends, between 5 and 60 s from now."""
+    status = judged.stage
+    if status is None or status.usual_s is None or status.began_at is None:
+        return _CHECK_AGAIN_S
+    return min(60.0, max(5.0, status.usual_s - (snapshot.at - status.began_at)))
 
 
 def _facts(snapshot: Snapshot, judged: outcome.Outcome) -> list[str]:
     run, status = snapshot.run, judged.stage
     facts = [f"id={run.id}"] if run and run.id else []
-    if judged.word == "OK":
-        if run and run.pid:
+    if judged.word == "OK" and run and run.alive:
+        if run.pid:
             facts.append(f"pid={run.pid}")
-        if run and run.launch_s is not None:
+        if run.launch_s is not None:
             facts.append(f"launch={output.seconds(run.launch_s)}")
-        if run and run.log_path:
+        if run.log_path:
             facts.append(f"log={shlex.quote(run.log_path)}")
         return facts
     if run and run.exit:
@@ -109,6 +156,8 @@ def _facts(snapshot: Snapshot, judged: outcome.Outcome) -> list[str]:
             facts.append(f"status={run.exit.code}")
         if run.exit.lived_s is not None:
             facts.append(f"after={output.seconds(run.exit.lived_s)}")
+        if run.exit.by and judged.word == "OK":
+            facts.append(f"stopped_by={shlex.quote(run.exit.by)}")
     elif status and status.began_at is not None and status.state in (StageState.ACTIVE, StageState.LATE):
         facts.append(f"in_stage={max(0.0, snapshot.at - status.began_at):.0f}s")
         if status.usual_s is not None:
@@ -116,8 +165,14 @@ def _facts(snapshot: Snapshot, judged: outcome.Outcome) -> list[str]:
     return facts
 
 
-def outcome_json(engine: Engine, snapshot: Snapshot, judged: outcome.Outcome, wanted: str) -> dict[str, Any]:
+_WAITING = {"pending": "on_track", "late": "late"}
+
+
+def outcome_json(
+    engine: Engine, snapshot: Snapshot, judged: outcome.Outcome, wanted: str, plan: Plan | None = None
+) -> dict[str, Any]:
     run, reason = snapshot.run, snapshot.reason
+    end = run.exit if run else None
     fields: dict[str, Any] = {
         "ok": judged.exit_code == Exit.OK,
         "outcome": judged.outcome,
@@ -125,21 +180,23 @@ def outcome_json(engine: Engine, snapshot: Snapshot, judged: outcome.Outcome, wa
         "wanted": wanted,
         "stage": str(judged.stage.stage) if judged.stage else None,
         "stages": [output.stage_json(status) for status in snapshot.stages],
-        "verdict": str(snapshot.verdict),
+        "verdict": _WAITING.get(judged.outcome, str(snapshot.verdict)),
         "run_alive": run.alive if run else False,
         "pid": run.pid if run else None,
         "log": run.log_path if run else None,
         "launch_s": output.rounded(run.launch_s) if run else None,
         "replaced": run.replaced if run else None,
+        "exit_status": end.code if end else None,
+        "signal": end.signal if end else None,
+        "lived_s": output.rounded(end.lived_s) if end else None,
+        "stopped_by": end.by if end else None,
+        "why": _whys(snapshot),
         "link": "own",
     }
-    if run and run.exit:
-        fields |= {
-            "exit_status": run.exit.code,
-            "signal": run.exit.signal,
-            "lived_s": output.rounded(run.exit.lived_s),
-            "stopped_by": run.exit.by,
-        }
+    if judged.outcome in _WAITING:
+        fields["next_check_s"] = output.rounded(next_check_s(snapshot, judged))
+    if plan is not None:
+        fields["changed"] = {"env": plan.env_changed, "files": list(plan.files_changed)}
     if reason:
         fields |= {
             "reason": reason.slug,
@@ -147,11 +204,44 @@ def outcome_json(engine: Engine, snapshot: Snapshot, judged: outcome.Outcome, wa
             "detail": reason.detail,
             "evidence": [{"label": fact.label, "text": fact.text} for fact in reason.facts],
             "safe": reason.safe,
-            "next": list(reason.next),
+            "next": output.advice(reason.next),
             **log_excerpt(engine),
         }
     fields["exit_code"] = int(judged.exit_code)
     return fields
+
+
+def _whys(snapshot: Snapshot) -> dict[str, str]:
+    """Say of each `null` that isn't plain from the rest why it is one."""
+    run, whys = snapshot.run, {}
+    if run is None:
+        return {"run": "no run is known on this target"}
+    if run.id is None:
+        whys["id"] = "started by hand"
+    if run.alive is None:
+        whys["run_alive"] = "not known now"
+    if run.pid is None:
+        whys["pid"] = "not started yet" if run.exit is None else "never started"
+    if run.launch_s is None:
+        whys["launch_s"] = "started by hand" if run.by_hand else "no step was seen"
+    if run.exit is None:
+        whys["exit_status"] = "still there" if run.alive else "no exit was recorded"
+    elif run.exit.code is None:
+        whys["exit_status"] = f"ended by signal {run.exit.signal}" if run.exit.signal else "no status was recorded"
+    if all(status.usual_s is None for status in snapshot.stages):
+        whys["usual_s"] = "no past launches are known"
+    return whys
+
+
+def doing(snapshot: Snapshot) -> str:
+    """Return what the run does now, for the line of a plan that ends it: `stepping 21.5K tok/s`."""
+    if snapshot.run is None or not snapshot.run.alive:
+        return ""
+    rate = snapshot.progress.rate.now
+    words = [str(snapshot.verdict)]
+    if rate is not None:
+        words.append(f"{rate / 1000:.1f}K tok/s" if rate >= 1000 else f"{rate:.0f} tok/s")
+    return " ".join(words)
 
 
 def log_excerpt(engine: Engine, *, lines: int = 20, max_bytes: int = 4096) -> dict[str, Any]:
@@ -181,9 +271,16 @@ def require_expected(snapshot: Snapshot, expected: str | None) -> None:
     live = run if run and run.alive is not False else None
     names = {live.name, live.id} if live else set()
     if expected not in names:
-        there = f"{live.name} (id {live.id})" if live else "nothing"
-        detail = f"expected {expected}, found {there}"
-        raise ConsoleError(Reason.UNEXPECTED_RUN, detail, Exit.LOCKED, data={"found": live.name if live else None})
+        raise unexpected(f"expected {expected}", live)
+
+
+def unexpected(expected: str, there: Run | None) -> ConsoleError:
+    """Return the error that names the run that is there instead."""
+    if there is None:
+        return ConsoleError(Reason.UNEXPECTED_RUN, f"{expected}, found nothing", Exit.LOCKED)
+    how = f"id {there.id}" if there.id else "started by hand"
+    data = {"run": there.name, "id": there.id}
+    return ConsoleError(Reason.UNEXPECTED_RUN, f"{expected}, found {there.name} ({how})", Exit.LOCKED, data=data)
 
 
 def active_stage(snapshot: Snapshot) -> StageStatus | None:

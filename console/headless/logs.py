@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
-from console.headless.session import deadline_after, first_word, opened, run_async
-from console.model import LogState, Snapshot
+from console.headless.session import deadline_after, first_word, link_error, opened
+from console.model import LinkState, LogState, Snapshot
 from console.reasons import ConsoleError, Exit, Reason
+from console.state.logbuffer import EntryKind
 
 _ABSENT = {
     LogState.NONE: "no log is known for this run",
@@ -20,7 +22,7 @@ _ABSENT = {
 
 def run(name: str, target: Target, *, lines: int, follow: bool, timeout: float | None) -> int:
     """Carry the command out; return its exit code."""
-    return run_async(_logs(name, target, lines, follow=follow, timeout_s=timeout))
+    return asyncio.run(_logs(name, target, lines, follow=follow, timeout_s=timeout))
 
 
 async def _logs(name: str, target: Target, lines: int, *, follow: bool, timeout_s: float | None) -> int:
@@ -33,10 +35,10 @@ async def _logs(name: str, target: Target, lines: int, *, follow: bool, timeout_
         if snapshot.run is None:
             raise ConsoleError(Reason.NOTHING_RUNS, "no run is known on this target", Exit.NOTHING_RUNS)
         if snapshot.log.state in _ABSENT and not follow:
-            detail = f"{_ABSENT[snapshot.log.state]}: {snapshot.log.path or ''} {snapshot.log.detail}".rstrip(": ")
-            raise ConsoleError(Reason.FILE_MISSING, detail, Exit.UNHEALTHY)
-        shown = max(engine.log.first, engine.log.end - lines)
-        shown = _print_from(engine, shown)
+            words = f"{_ABSENT[snapshot.log.state]}: {snapshot.log.path or ''} {snapshot.log.detail}".rstrip(": ")
+            print(f"no lines: {output.one_line(words)}", file=sys.stderr)
+            return Exit.UNHEALTHY if snapshot.run.alive else Exit.NOTHING_RUNS
+        shown = _print_from(engine, _start_of_last(engine, lines))
         if not follow:
             return Exit.OK
         return await _follow(engine, shown, deadline)
@@ -49,22 +51,47 @@ def _log_is_known(snapshot: Snapshot) -> Snapshot | None:
     return snapshot if snapshot.log.caught_up or snapshot.log.state is LogState.EMPTY else None
 
 
+def _start_of_last(engine: Engine, lines: int) -> int:
+    """Return the number from which on there are `lines` lines of the log; the console's own marks don't count."""
+    number, left = engine.log.end, lines
+    while number > engine.log.first and left > 0:
+        number -= 1
+        entry = engine.log.line(number)
+        left -= entry is not None and entry.kind is EntryKind.LINE
+    return number
+
+
 def _print_from(engine: Engine, shown: int) -> int:
+    """Print the log's lines; what the console itself has to say of the file goes to stderr."""
     for number in range(max(shown, engine.log.first), engine.log.end):
-        if (entry := engine.log.line(number)) is not None:
+        entry = engine.log.line(number)
+        if entry is None:
+            continue
+        if entry.kind is EntryKind.LINE:
             output.say(entry.text)
+        else:
+            output.progress(entry.text)
     return engine.log.end
 
 
 async def _follow(engine: Engine, shown: int, deadline: float | None) -> int:
+    link, path = engine.snapshot.link.state, engine.snapshot.log.path
     while True:
-        start = shown
 
-        def grew(snapshot: Snapshot, start: int = start) -> Snapshot | None:
-            return snapshot if engine.log.end > start else None
+        def moved(snapshot: Snapshot, shown: int = shown, link: LinkState = link) -> Snapshot | None:
+            return snapshot if engine.log.end > shown or snapshot.link.state is not link else None
 
-        if await engine.until(grew, deadline) is None:
+        snapshot = await engine.until(moved, deadline)
+        if snapshot is None:
             return Exit.TIMEOUT
+        if snapshot.link.state is not link:
+            link = snapshot.link.state
+            if link is LinkState.REFUSED:
+                raise link_error(snapshot)
+            output.progress(f"link {link}" + (f": {snapshot.link.detail}" if snapshot.link.detail else ""))
+        if snapshot.log.path != path:
+            path = snapshot.log.path
+            output.progress(f"the next run's log: {path}")
         if engine.log.first > shown:
             output.progress(f"{engine.log.first - shown} lines were too many to keep and are left out")
         shown = _print_from(engine, shown)

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import msgspec
 
 from console.model import Check, CheckState, Plan, Snapshot, StageState, StageStatus
-from console.reasons import CATALOGUE, ConsoleError, Exit
+from console.reasons import CATALOGUE, ConsoleError, Exit, Reason
 
 SCHEMA = 1
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
@@ -55,6 +55,20 @@ def seconds(value: float) -> str:
     return f"{value:.1f}s" if value < 99.5 else f"{value:.0f}s"
 
 
+def age(value: float) -> str:
+    """Return an age to a tenth of a second, `0.8s`; no more is known of one."""
+    return f"{value:.1f}s" if value < 99.5 else f"{value:.0f}s"
+
+
+def span(value: float) -> str:
+    """Return a long time as a person reads it: `45s`, `3m41s`, `2h14m`, `3d04h`."""
+    whole = int(value)
+    for unit, small, big_s, small_s in (("d", "h", 86400, 3600), ("h", "m", 3600, 60), ("m", "s", 60, 1)):
+        if whole >= big_s:
+            return f"{whole // big_s}{unit}{whole % big_s // small_s:02d}{small}"
+    return f"{whole}s"
+
+
 def size(count: float) -> str:
     """Return a size in bytes as `512 B`, `3.1 GiB`."""
     units = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -75,74 +89,129 @@ def quoted_words(words: Iterable[str]) -> str:
     return one_line(shlex.join(words))
 
 
+_KEYS = ((" (r)", ""), (" (c)", ""), (" (e)", ""), ("; c retries now", ""), ("r starts ", "restart starts "))
+
+
+def advice(steps: Iterable[str]) -> list[str]:
+    """Return what to do next without the keys of the screen."""
+    found = []
+    for step in steps:
+        for key, instead in _KEYS:
+            step = step.replace(key, instead)
+        found.append(step)
+    return found
+
+
+_WORDS = {
+    Exit.LINK: "LINK",
+    Exit.ENTRY: "LINK",
+    Exit.REFUSED: "REFUSED",
+    Exit.LOCKED: "REFUSED",
+    Exit.NOTHING_RUNS: "NOTHING",
+    Exit.TIMEOUT: "PENDING",
+}
+_OUTCOMES = {
+    Exit.REFUSED: "refused",
+    Exit.LOCKED: "refused",
+    Exit.USAGE: "refused",
+    Exit.NOTHING_RUNS: "nothing",
+    Exit.TIMEOUT: "pending",
+    Exit.LINK: "link",
+    Exit.ENTRY: "link",
+}
+
+
+def is_result(error: ConsoleError) -> bool:
+    """Whether the error answers the question (stdout) rather than says that it was put wrongly (stderr)."""
+    return error.exit_code in _WORDS or error.reason is Reason.NOT_CONFIRMED
+
+
 def error_lines(error: ConsoleError) -> list[str]:
     """Return a failure as a line with safe and next, then the last lines of a foreign stderr."""
     entry = CATALOGUE.get(error.reason)
-    word = {Exit.LINK: "LINK", Exit.ENTRY: "LINK", Exit.REFUSED: "REFUSED", Exit.LOCKED: "REFUSED"}.get(
-        error.exit_code, "NOTHING" if error.exit_code is Exit.NOTHING_RUNS else "ERROR"
-    )
+    word = "REFUSED" if error.reason is Reason.NOT_CONFIRMED else _WORDS.get(error.exit_code, "ERROR")
     line = f"{word} {error.reason}: {one_line(error.detail or (entry.title if entry else ''))}"
     if entry and entry.safe:
         line += f" | safe: {entry.safe}"
     if entry and entry.next:
-        line += f" | next: {'; or: '.join(entry.next)}"
+        line += f" | next: {'; or: '.join(advice(entry.next))}"
     return [line, *(f"  {one_line(text)}" for text in error.tail)]
 
 
-def error_json(error: ConsoleError, target: str, **more: Any) -> dict[str, Any]:
+def error_json(error: ConsoleError, target: str | None) -> dict[str, Any]:
     """Return a failure as the fields of a JSON object."""
     entry = CATALOGUE.get(error.reason)
     return {
         "ok": False,
-        "outcome": "refused" if error.exit_code in (Exit.REFUSED, Exit.LOCKED, Exit.USAGE) else "failed",
+        "outcome": _OUTCOMES.get(error.exit_code, "failed"),
         "target": target,
+        "run": None,
+        "id": None,
         "reason": str(error.reason),
         "title": entry.title if entry else str(error.reason),
         "detail": error.detail,
         "safe": entry.safe if entry else "",
-        "next": list(entry.next) if entry else [],
+        "next": advice(entry.next) if entry else [],
         "tail": list(error.tail),
-        **{key: value for key, value in error.data.items() if key not in more},
-        **more,
+        **error.data,
         "exit_code": int(error.exit_code),
         "at": utc(time.time()),
+        "data_age_s": None,
     }
+
+
+def usage_json(message: str, target: str | None) -> dict[str, Any]:
+    """Return a mistake in the command line as the fields of a JSON object."""
+    fields = {"ok": False, "outcome": "refused", "target": target, "run": None, "id": None, "reason": "usage"}
+    fields |= {"title": "wrong usage", "detail": message, "safe": "nothing was touched", "next": ["see --help"]}
+    return {**fields, "exit_code": int(Exit.USAGE), "at": utc(time.time()), "data_age_s": None}
+
+
+def interrupted_json(target: str | None) -> dict[str, Any]:
+    """Return the operator's control-c as the fields of a JSON object."""
+    fields = {"ok": False, "outcome": "interrupted", "target": target, "run": None, "id": None}
+    fields |= {"detail": "interrupted by the operator; the run goes on", "exit_code": int(Exit.INTERRUPTED)}
+    return {**fields, "at": utc(time.time()), "data_age_s": None}
 
 
 # -- plans ------------------------------------------------------------------------------------------------------------
 
 
-def plan_lines(plan: Plan) -> list[str]:
-    """Return a plan as the lines that a person confirms."""
+def plan_lines(plan: Plan, doing: str = "") -> list[str]:
+    """Return a plan as the lines that a person confirms. `doing`: what the run to be replaced does now."""
     old = plan.replaced_name or "nothing"
     arrow = f"{old} -> {plan.name}" if plan.action == "restart" else f"stop {old}"
-    lines = [f"plan {plan.plan_id}: {arrow}"]
-    lines.append(f"kill   {_kill(plan)}")
+    lines = [f"plan {plan.plan_id}: {one_line(arrow)}", f"kill   {_kill(plan, doing)}"]
+    pids = {process.pid for process in plan.replaces}
     for process in plan.replaces:
-        age = f"{process.age_s:.0f}s" if process.age_s is not None else "?"
-        lines.append(f"       {process.pid}  {age}  {quoted_words(process.argv)[:160]}")
+        if process.parent not in pids:  # its ranks and workers are named by their pids alone
+            age = span(process.age_s) if process.age_s is not None else "?"
+            lines.append(f"       {process.pid}  {age}  {quoted_words(process.argv)[:160]}")
     if plan.replaces:
         lines.append(f"       {plan.stop_signal}, {plan.grace_s:g} s grace, then KILL")
     if plan.action == "restart":
         lines += _start_lines(plan)
-    lines += [f"check  {line}" for line in _check_lines(plan.checks)]
+    lines.append(f"check  {'; '.join(_check_words(plan.checks))}")
     if plan.under_way:
         lock = plan.under_way
         lines.append(f"lock   {lock.operator} ({lock.origin}) is at {lock.stage} with {lock.name} id={lock.run_id}")
     return lines
 
 
-def _kill(plan: Plan) -> str:
+def _kill(plan: Plan, doing: str) -> str:
     if not plan.replaces:
         return "nothing runs"
-    words = [" ".join(str(process.pid) for process in plan.replaces), f" {plan.replaced_name or '?'}"]
+    pids = " ".join(str(process.pid) for process in plan.replaces)
+    facts = [" ".join(filter(None, [one_line(plan.replaced_name or "?"), doing]))]
     if plan.replaced_by_hand:
-        words.append("started by hand")
+        facts.append("started by hand")
     if plan.lost_steps:
-        words.append(f"{plan.lost_steps} steps since checkpoint {plan.checkpoint_step} are lost")
+        saved = plan.checkpoint_step
+        since = f"since checkpoint {saved}" if saved is not None else "(no checkpoint seen)"
+        facts.append(f"{plan.lost_steps} steps {since} are lost")
     if plan.gpu_bytes:
-        words.append(f"{size(plan.gpu_bytes)} on GPUs")
-    return words[0] + " " + ", ".join(words[1:])
+        facts.append(f"{size(plan.gpu_bytes)} on GPUs")
+    return f"{pids}  {'; '.join(facts)}"
 
 
 def _start_lines(plan: Plan) -> list[str]:
@@ -168,17 +237,30 @@ def _or_unset(value: str | None) -> str:
     return "(unset)" if value is None else value
 
 
-def _check_lines(checks: tuple[Check, ...]) -> list[str]:
+def _check_words(checks: tuple[Check, ...]) -> list[str]:
     good = sum(check.state is CheckState.OK for check in checks)
-    lines = [f"ok {good}/{len(checks)}"]
+    words = [f"ok {good}/{len(checks)}"]
     for check in checks:
         if check.state is not CheckState.OK:
-            lines.append(f"{check.state} {check.id} {check.reason or ''} {one_line(check.detail)}".replace("  ", " "))
-    return lines
+            name = check.reason or check.id
+            words.append(f"{check.state} {name} {one_line(check.detail)}".rstrip())
+    return words
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    return {"ok": not plan.refused, "outcome": "planned", "target": plan.target, **msgspec.to_builtins(plan)}
+def plan_json(plan: Plan, *, run_id: str | None, data_age_s: float | None) -> dict[str, Any]:
+    """Return a plan as the fields of a JSON object; `run` and `id` are those of the run that it replaces."""
+    fields: dict[str, Any] = msgspec.to_builtins(plan)
+    del fields["made_at"]
+    return {
+        "ok": not plan.refused,
+        "outcome": "planned",
+        **fields,
+        "run": plan.replaced_name,
+        "id": run_id,
+        "exit_code": int(Exit.REFUSED if plan.refused else Exit.OK),
+        "at": utc(plan.made_at),
+        "data_age_s": rounded(data_age_s),
+    }
 
 
 # -- stages -----------------------------------------------------------------------------------------------------------
@@ -218,16 +300,10 @@ def stage_json(status: StageStatus) -> dict[str, Any]:
 def run_fields(snapshot: Snapshot) -> dict[str, Any]:
     """Return what every object about a run carries."""
     run = snapshot.run
-    ages = [age for age in (snapshot.ages.link,) if age is not None]
     return {
         "target": snapshot.target,
         "run": run.name if run else None,
         "id": run.id if run else None,
         "at": utc(snapshot.at),
-        "data_age_s": rounded(max(ages)) if ages else None,
+        "data_age_s": rounded(snapshot.ages.link),
     }
-
-
-def say_interrupted() -> None:
-    """Tell on stderr that the operator's control-c ended the command and nothing else."""
-    print("interrupted: the run goes on", file=sys.stderr, flush=True)

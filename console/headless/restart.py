@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from console.config import Target
 from console.engine import Engine
 from console.headless import follow, output, store
-from console.headless.session import deadline_after, opened, run_async, settled
+from console.headless.session import deadline_after, on_terminal, opened, settled, typed_line
 from console.model import Accepted, Overrides, Plan
 from console.reasons import ConsoleError, Exit, Reason, reason_of
 
@@ -25,6 +27,8 @@ class Options:
     wait_for: str | None = None
     timeout: float | None = None
     as_json: bool = False
+    way: str = ""
+    """The flags that lead to the target, for the commands that we advise."""
 
 
 def run(name: str, target: Target, *, overrides: Overrides, **options: object) -> int:
@@ -32,13 +36,7 @@ def run(name: str, target: Target, *, overrides: Overrides, **options: object) -
     chosen = Options(**options)  # type: ignore[arg-type]  # click has checked the types
     if not target.command:
         raise ConsoleError(Reason.CONFIG, f"targets.{name}.command: not set; expected what to run", Exit.USAGE)
-    try:
-        return run_async(_restart(name, target, overrides, chosen))
-    except ConsoleError as error:
-        if not chosen.as_json:
-            raise
-        output.emit_json(output.error_json(error, name))
-        return error.exit_code
+    return asyncio.run(_restart(name, target, overrides, chosen))
 
 
 async def _restart(name: str, target: Target, overrides: Overrides, options: Options) -> int:
@@ -47,18 +45,19 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
     async with opened(name, target) as engine:
         snapshot = await settled(engine, deadline)
         follow.require_expected(snapshot, options.expect_run)
-        refuse_if_under_way(engine, options.expect_run)
+        refuse_if_under_way(engine, options)
         plan = await engine.plan("restart", overrides)
         if options.plan_only:
-            return _show(plan, overrides, as_json=options.as_json)
-        _require_same(plan, options.plan_id)
+            return show_plan(engine, plan, overrides, options)
+        require_same(plan, options.plan_id)
         require_checks(plan)
-        require_confirmed(plan, confirmed=options.yes or options.plan_id is not None)
+        if not (options.yes or options.plan_id is not None):
+            await confirm(engine, plan, overrides, options)
         asked_at = engine.now()
         accepted = await engine.execute(plan, overrides)
         store.save_run(accepted.run_id, name)
         if options.detach or options.wait_for == "accepted":
-            return report_accepted(name, accepted, as_json=options.as_json)
+            return report_accepted(engine, accepted, options)
         wanted = options.wait_for or "stepping"
         snapshot, judged = await follow.until_outcome(
             engine,
@@ -68,7 +67,7 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
             progress=follow.Progress(),
             since=asked_at,
         )
-        return follow.report(engine, snapshot, judged, wanted, as_json=options.as_json)
+        return follow.report(engine, snapshot, judged, wanted, plan=plan, as_json=options.as_json)
 
 
 def _stored_overrides(name: str, overrides: Overrides, options: Options) -> Overrides:
@@ -82,7 +81,7 @@ def _stored_overrides(name: str, overrides: Overrides, options: Options) -> Over
     return stored.overrides
 
 
-def refuse_if_under_way(engine: Engine, expect_run: str | None) -> None:
+def refuse_if_under_way(engine: Engine, options: Options) -> None:
     """Never double a launch that is under way; naming it with `--expect-run` means that it is to be replaced.
 
     Raises: ConsoleError(RESTART_UNDER_WAY), code 4.
@@ -91,25 +90,37 @@ def refuse_if_under_way(engine: Engine, expect_run: str | None) -> None:
     run, lock, active = snapshot.run, snapshot.lock, follow.active_stage(snapshot)
     if lock is not None:
         who = f"{lock.operator} from {lock.origin}" if lock.origin else lock.operator
-        detail = f"{who} is at {lock.stage} with {lock.name} id={lock.run_id}; use: dflash-console wait {lock.run_id}"
-        raise ConsoleError(Reason.RESTART_UNDER_WAY, detail, Exit.LOCKED, data={"id": lock.run_id, "stage": lock.stage})
-    if run and run.id and run.alive and active and not run.by_hand and expect_run is None:
-        detail = f"{run.name} id={run.id} stage={active.stage}; use: dflash-console wait {run.id}"
-        data = {"id": run.id, "stage": str(active.stage), "run": run.name}
-        raise ConsoleError(Reason.RESTART_UNDER_WAY, detail, Exit.LOCKED, data=data)
-
-
-def _show(plan: Plan, overrides: Overrides, *, as_json: bool) -> int:
-    store.save_plan(plan.plan_id, store.StoredPlan(target=plan.target, action=plan.action, overrides=overrides))
-    if as_json:
-        output.emit_json(output.plan_json(plan) | {"exit_code": int(Exit.REFUSED if plan.refused else Exit.OK)})
+        detail = f"{who} is at {lock.stage} with {lock.name} id={lock.run_id} stage={lock.stage}"
+        data = {"run": lock.name or None, "id": lock.run_id, "stage": lock.stage}
+    elif run and run.id and run.alive and active and not run.by_hand and options.expect_run is None:
+        detail = f"{run.name} id={run.id} stage={active.stage}"
+        data = {"run": run.name, "id": run.id, "stage": str(active.stage)}
     else:
-        for line in output.plan_lines(plan):
+        return
+    detail += f"; use: dflash-console wait {data['id']}{options.way}"
+    raise ConsoleError(Reason.RESTART_UNDER_WAY, detail, Exit.LOCKED, data=data)
+
+
+def show_plan(engine: Engine, plan: Plan, overrides: Overrides, options: Options) -> int:
+    """Print the plan and keep it for `--plan-id`; return 3 where a check refuses it."""
+    store.save_plan(plan.plan_id, store.StoredPlan(target=plan.target, action=plan.action, overrides=overrides))
+    if options.as_json:
+        output.emit_json(_plan_json(engine, plan))
+    else:
+        for line in output.plan_lines(plan, follow.doing(engine.snapshot)):
             output.say(line)
     return Exit.REFUSED if plan.refused else Exit.OK
 
 
-def _require_same(plan: Plan, plan_id: str | None) -> None:
+def _plan_json(engine: Engine, plan: Plan) -> dict[str, Any]:
+    return output.plan_json(plan, run_id=plan.replaced_id, data_age_s=engine.snapshot.ages.link)
+
+
+def require_same(plan: Plan, plan_id: str | None) -> None:
+    """Refuse where the plan that was confirmed is not the plan that would be carried out now.
+
+    Raises: ConsoleError(PLAN_CHANGED), code 3.
+    """
     if plan_id is not None and plan.plan_id != plan_id:
         detail = f"plan {plan_id} no longer fits the host; it would be {plan.plan_id} now"
         raise ConsoleError(Reason.PLAN_CHANGED, detail, Exit.REFUSED, data={"plan_id": plan.plan_id})
@@ -129,28 +140,40 @@ def require_checks(plan: Plan) -> None:
         raise ConsoleError(reason, detail, code, data={"stage": "preflight", "checks": checks})
 
 
-def require_confirmed(plan: Plan, *, confirmed: bool) -> None:
-    """Ask on a terminal; without one print the plan and refuse.
+async def confirm(engine: Engine, plan: Plan, overrides: Overrides, options: Options) -> None:
+    """Ask on a terminal; without one, or for `--json`, show the plan and refuse. The plan is kept for `--plan-id`.
 
     Raises: ConsoleError(NOT_CONFIRMED), code 2.
     """
-    if confirmed:
-        return
-    for line in output.plan_lines(plan):
-        output.say(line)
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if options.as_json:
+        store.save_plan(plan.plan_id, store.StoredPlan(target=plan.target, action=plan.action, overrides=overrides))
+        data = {"plan_id": plan.plan_id, "plan": _plan_json(engine, plan)}
+        raise ConsoleError(Reason.NOT_CONFIRMED, "refused: not confirmed", Exit.USAGE, data=data)
+    show_plan(engine, plan, overrides, options)
+    if on_terminal():
         print(f"Type {plan.action} to go on: ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip() == plan.action:
+        if (await typed_line()).strip() == plan.action:
             return
-    raise ConsoleError(Reason.NOT_CONFIRMED, "nothing was touched", Exit.USAGE)
+    raise ConsoleError(Reason.NOT_CONFIRMED, "refused: not confirmed", Exit.USAGE)
 
 
-def report_accepted(name: str, accepted: Accepted, *, as_json: bool) -> int:
+def report_accepted(engine: Engine, accepted: Accepted, options: Options) -> int:
     """Say that the keeper has taken the request, and that nothing more is promised."""
-    follow_up = f"dflash-console wait {accepted.run_id} --for {'stepping' if accepted.action == 'restart' else 'free'}"
-    if as_json:
-        fields = {"ok": True, "outcome": "accepted", "target": name, "run": accepted.name, "id": accepted.run_id}
-        output.emit_json({**fields, "stage": "killing", "next": [follow_up], "exit_code": 0})
+    wanted = "stepping" if accepted.action == "restart" else "free"
+    follow_up = f"dflash-console wait {accepted.run_id}{options.way} --for {wanted} --timeout 15s"
+    usual = [status.usual_s for status in engine.snapshot.stages]
+    usual_s = sum(each for each in usual if each is not None) if accepted.action == "restart" and all(usual) else None
+    if options.as_json:
+        fields: dict[str, Any] = {
+            "target": engine.name,
+            "run": accepted.name or None,
+            "id": accepted.run_id,
+            "stage": "killing",
+        }
+        fields |= {"usual_s": usual_s, "next": [follow_up], "exit_code": int(Exit.OK)}
+        fields |= {"at": output.utc(engine.now()), "data_age_s": output.rounded(engine.snapshot.ages.link)}
+        output.emit_json({"ok": True, "outcome": "accepted", **fields})
     else:
-        output.say(f"ACCEPTED {accepted.name} id={accepted.run_id} stage=killing | next: {follow_up} --timeout 15s")
+        facts = f"id={accepted.run_id} stage=killing" + (f" usual={usual_s:.0f}s" if usual_s is not None else "")
+        output.say(" ".join(filter(None, ["ACCEPTED", accepted.name, facts])) + f" | next: {follow_up}")
     return Exit.OK

@@ -6,16 +6,14 @@ import asyncio
 import getpass
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine
+import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
 
 from console.config import Target
 from console.engine import Engine
 from console.model import LinkState, LogState, Snapshot
 from console.reasons import ConsoleError, Exit, Reason, reason_of
-
-T = TypeVar("T")
 
 
 def operator() -> str:
@@ -102,20 +100,26 @@ def link_error(snapshot: Snapshot) -> ConsoleError:
     return ConsoleError(reason, snapshot.link.detail, link_exit_code(reason))
 
 
-def run_async(work: Coroutine[Any, Any, int]) -> int:
-    """Run a command's coroutine; control-c ends it with code 130 and leaves the run alone."""
-    try:
-        return asyncio.run(work)
-    except KeyboardInterrupt:
-        from console.headless.output import say_interrupted
+def on_terminal() -> bool:
+    """Whether a person can be asked: both ends are a terminal. A closed stdin is none."""
+    return bool(sys.stdin and sys.stdout and sys.stdin.isatty() and sys.stdout.isatty())
 
-        say_interrupted()
-        return Exit.INTERRUPTED
+
+async def typed_line() -> str:
+    """Return the next line from the terminal while the link goes on being served.
+
+    No thread: control-c must not have to wait for one that reads.
+    """
+    readable = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(sys.stdin.fileno(), readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    return sys.stdin.readline()
 
 
 def deadline_after(timeout_s: float | None) -> float | None:
     """Return the loop time at which `timeout_s` from now has passed."""
     return None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
-
-
-Predicate = Callable[[Snapshot], T | None]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from console.config import Target
 from console.headless import follow, output
-from console.headless.session import deadline_after, opened, run_async, settled
+from console.headless.session import deadline_after, opened, settled
 from console.model import Gpu, Severity, Snapshot, StageState, Verdict
 from console.reasons import ConsoleError, Exit
 from console.state import outcome
@@ -15,30 +16,40 @@ from console.state import outcome
 def run(name: str, target: Target, *, check: bool, timeout: float | None, as_json: bool) -> int:
     """Carry the command out; return its exit code (0 unless `check` or the link fails)."""
     try:
-        return run_async(_status(name, target, check=check, timeout_s=timeout, as_json=as_json))
+        return asyncio.run(_status(name, target, check=check, timeout_s=timeout, as_json=as_json))
     except ConsoleError as error:
-        if not as_json:
+        if error.exit_code not in (Exit.LINK, Exit.ENTRY):
             raise
-        output.emit_json(output.error_json(error, name, verdict="link_lost"))
+        if as_json:
+            error.data = {"verdict": str(Verdict.LINK_LOST), "health": "unknown", **error.data}
+            raise
+        for line in link_lost_lines(name, error):
+            output.say(line)
         return error.exit_code
+
+
+def link_lost_lines(name: str, error: ConsoleError) -> list[str]:
+    """Return the word on a target that can't be reached: nothing is known of it here, and that is what is said."""
+    first, *rest = output.error_lines(error)
+    return [f"{name} LINK-LOST last=unknown age=? {first.removeprefix('LINK ')}", *rest]
 
 
 async def _status(name: str, target: Target, *, check: bool, timeout_s: float | None, as_json: bool) -> int:
     deadline = deadline_after(timeout_s)
     async with opened(name, target) as engine:
         snapshot = await settled(engine, deadline)
-        code = outcome.check_exit_code(snapshot)
+        code = outcome.check_exit_code(snapshot) if check else Exit.OK
         if as_json:
-            output.emit_json(status_json(snapshot) | {"exit_code": int(code if check else Exit.OK)})
+            output.emit_json(status_json(snapshot) | {"exit_code": int(code)})
         else:
             for line in status_lines(snapshot):
                 output.say(line)
-        return code if check else Exit.OK
+        return code
 
 
 def status_lines(snapshot: Snapshot) -> list[str]:
     run, progress = snapshot.run, snapshot.progress
-    words = [snapshot.target, snapshot.verdict.upper().replace("_", "-"), run.name if run else "-"]
+    words = [snapshot.target, snapshot.verdict.upper().replace("_", "-"), output.one_line(run.name) if run else "-"]
     active = follow.active_stage(snapshot)
     if active and snapshot.verdict is Verdict.LAUNCHING:
         words += [f"stage={active.stage}", output.one_line(active.evidence)]
@@ -50,10 +61,14 @@ def status_lines(snapshot: Snapshot) -> list[str]:
         words.append(f"loss={progress.loss_state or f'{progress.loss:.4g}'}")
     if progress.queue is not None:
         queue = progress.queue
-        words.append(f"queue={queue.min_ready:g}" + (f"/{queue.max_depth:g}" if queue.max_depth is not None else ""))
+        lowest = f"{queue.lowest:g}-" if queue.lowest is not None and queue.lowest < queue.min_ready else ""
+        depth = f"/{queue.max_depth:g}" if queue.max_depth is not None else ""
+        words.append(f"queue={lowest}{queue.min_ready:g}{depth}")
     words += _gpu_words(snapshot)
+    if run and run.alive and run.spawned_at is not None:
+        words.append(f"up={output.span(max(0.0, snapshot.at - run.spawned_at))}")
     age = max((age for age in (snapshot.ages.link, snapshot.ages.log) if age is not None), default=None)
-    words.append(f"age={output.seconds(age)}" if age is not None else "age=?")
+    words.append(f"age={output.age(age)}" if age is not None else "age=?")
     lines = [" ".join(word for word in words if word)]
     if snapshot.reason:
         reason = snapshot.reason
@@ -62,13 +77,14 @@ def status_lines(snapshot: Snapshot) -> list[str]:
         if reason.safe:
             lines.append(f"  safe: {output.one_line(reason.safe)}")
         if reason.next:
-            lines.append(f"  next: {output.one_line('; or: '.join(reason.next))}")
+            lines.append(f"  next: {output.one_line('; or: '.join(output.advice(reason.next)))}")
     lines += [
         f"  warn {warning.slug}  {output.one_line(warning.detail or warning.title)}" for warning in snapshot.warnings
     ]
     if progress.checkpoint_step is not None:
         ago = f", {snapshot.at - progress.checkpoint_at:.0f} s ago" if progress.checkpoint_at is not None else ""
-        lines.append(f"  last checkpoint {progress.checkpoint_step}{ago}")
+        lost = f" ({progress.step - progress.checkpoint_step} steps)" if progress.step is not None else ""
+        lines.append(f"  last checkpoint {progress.checkpoint_step}{ago}{lost}")
     return lines
 
 
@@ -144,7 +160,7 @@ def status_json(snapshot: Snapshot) -> dict[str, Any]:
         "reason": snapshot.reason.slug if snapshot.reason else None,
         "detail": snapshot.reason.detail if snapshot.reason else None,
         "safe": snapshot.reason.safe if snapshot.reason else None,
-        "next": list(snapshot.reason.next) if snapshot.reason else [],
+        "next": output.advice(snapshot.reason.next) if snapshot.reason else [],
         "warnings": [warning.slug for warning in snapshot.warnings],
         "age_s": {
             "link": output.rounded(snapshot.ages.link),
@@ -152,8 +168,39 @@ def status_json(snapshot: Snapshot) -> dict[str, Any]:
             "gpu": output.rounded(snapshot.ages.gpu),
             "process": output.rounded(snapshot.ages.process),
         },
+        "why": _whys(snapshot),
         "link": "own",
     }
+
+
+def _whys(snapshot: Snapshot) -> dict[str, str]:
+    """Say of each `null` that isn't plain from the rest why it is one."""
+    run, progress, rate = snapshot.run, snapshot.progress, snapshot.progress.rate
+    if run is None:
+        return {"run": "no run is known on this target"}
+    whys = {}
+    if run.id is None:
+        whys["id"] = "started by hand"
+    if run.alive is None:
+        whys["alive"] = "not known now"
+    unseen = snapshot.log.detail or f"log {snapshot.log.state}, {progress.lines_understood} step lines seen"
+    if progress.step is None:
+        whys["step"] = unseen
+    if progress.loss is None:
+        whys["loss"] = "the loss is not a number" if progress.loss_state else unseen
+    if rate.now is None:
+        whys["tok_s.now"] = "the run is over" if run.alive is False else unseen
+    if rate.steady is None:
+        whys["tok_s.steady"] = "not enough steps after the warm-up"
+    if rate.baseline is None:
+        whys["tok_s.baseline"] = "none is configured"
+    if progress.queue is None:
+        whys["queue"] = "the log states none"
+    if progress.checkpoint_step is None:
+        whys["checkpoint"] = "no checkpoint line was seen"
+    if not snapshot.gpus.gpus:
+        whys["gpus"] = snapshot.gpus.why or f"source {snapshot.gpus.source}"
+    return whys
 
 
 def _gpu_json(gpu: Gpu) -> dict[str, Any]:

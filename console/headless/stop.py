@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from console.config import Target
-from console.headless import follow, output, restart, store
-from console.headless.session import deadline_after, opened, run_async, settled
+from console.headless import follow, restart, store
+from console.headless.session import deadline_after, opened, settled
+from console.model import Overrides
 from console.reasons import ConsoleError, Exit, Reason
 
 
-def run(
-    name: str,
-    target: Target,
-    *,
-    plan_only: bool,
-    yes: bool,
-    expect_run: str | None,
-    detach: bool,
-    timeout: float | None,
-    as_json: bool,
-) -> int:
+def run(name: str, target: Target, **options: object) -> int:
     """Carry the command out; return its exit code."""
-    options = restart.Options(
-        plan_only=plan_only, yes=yes, expect_run=expect_run, detach=detach, timeout=timeout, as_json=as_json
-    )
-    try:
-        return run_async(_stop(name, target, options))
-    except ConsoleError as error:
-        if not as_json:
-            raise
-        output.emit_json(output.error_json(error, name))
-        return error.exit_code
+    return asyncio.run(_stop(name, target, restart.Options(**options)))  # type: ignore[arg-type]  # as click checked
 
 
 async def _stop(name: str, target: Target, options: restart.Options) -> int:
@@ -41,17 +25,15 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
         if not plan.replaces:
             raise ConsoleError(Reason.NOTHING_RUNS, "nothing runs on this target", Exit.NOTHING_RUNS)
         if options.plan_only:
-            if options.as_json:
-                output.emit_json(output.plan_json(plan))
-            else:
-                for line in output.plan_lines(plan):
-                    output.say(line)
-            return Exit.OK
-        restart.require_confirmed(plan, confirmed=options.yes)
+            return restart.show_plan(engine, plan, Overrides(), options)
+        restart.require_same(plan, options.plan_id)
+        restart.require_checks(plan)
+        if not (options.yes or options.plan_id is not None):
+            await restart.confirm(engine, plan, Overrides(), options)
         accepted = await engine.execute(plan)
         store.save_run(accepted.run_id, name)
         if options.detach:
-            return restart.report_accepted(name, accepted, as_json=options.as_json)
+            return restart.report_accepted(engine, accepted, options)
         found, judged = await follow.until_outcome(
             engine,
             "free",
@@ -60,4 +42,4 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
             deadline=deadline,
             progress=follow.Progress(quiet_before=True),
         )
-        return follow.report(engine, found, judged, "free", as_json=options.as_json)
+        return follow.report(engine, found, judged, "free", plan=plan, as_json=options.as_json)
