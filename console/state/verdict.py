@@ -63,6 +63,9 @@ def _judge_run(state: TargetState, now: float) -> Judgement:
     condition = health.assess(state, now)
     if launch.stepped or condition.condition in (Condition.BUFFERED, Condition.FORMAT_UNKNOWN):
         return _alive(state, launch, condition)
+    if subject.hand is not None and state.training.step is not None:
+        # Its log may hold steps of a run before it: nothing is proved until one is seen to be written.
+        return Judgement(verdict=Verdict.RUNNING)
     if launch.active is not None and launch.state(launch.active) is StageState.LATE:
         return Judgement(verdict=Verdict.LAUNCHING, reason=_late(state, launch, launch.active, now))
     return Judgement(verdict=Verdict.LAUNCHING)

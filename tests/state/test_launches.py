@@ -492,6 +492,7 @@ def test_old_steps_in_a_hand_started_runs_log_prove_nothing_but_new_ones_do() ->
 
     story.samples(sample(100), sample(101), live=False)
     assert story.stage(Stage.STEPPING).state is ACTIVE
+    assert story.verdict() is Verdict.RUNNING
     story.after(2).samples(sample(102))
 
     assert story.stage(Stage.STEPPING).state is DONE
