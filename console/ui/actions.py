@@ -29,7 +29,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     read_only: bool = False
     link_up: bool = True
-    link_was_up: bool = True
+    link_lost: bool = False
     run_alive: bool = False
     contact: bool = False
     """The page of first contact is shown."""
@@ -52,7 +52,7 @@ def situation_of(
 ) -> Situation:
     return Situation(
         verdict=snapshot.verdict, read_only=read_only or snapshot.read_only,
-        link_up=snapshot.link.state is LinkState.UP, link_was_up=snapshot.link.last_word_at is not None,
+        link_up=snapshot.link.state is LinkState.UP, link_lost=snapshot.link.state in (LinkState.LOST, LinkState.REFUSED),
         run_alive=bool(snapshot.run and snapshot.run.alive), contact=needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels,
     )  # fmt: skip
@@ -88,66 +88,151 @@ class Action(Struct, frozen=True, kw_only=True):
         return self.named(situation) if self.named is not None else self.label
 
 
-
-
 ACTIONS: tuple[Action, ...] = (
     Action(
-        id="reconnect", keys=("c",), label="reconnect now", group=Group.CONSOLE,
+        id="reconnect",
+        keys=("c",),
+        label="reconnect now",
+        group=Group.CONSOLE,
         help="try to reach the host at once instead of waiting for the next attempt",
-        when=lambda s: not s.link_up, footer=_always,
+        when=lambda s: s.link_lost,
+        footer=_always,
     ),
     Action(
-        id="watch", keys=("w",), label="watch", group=Group.RUN, help="show the plots, the log and the GPUs of a run started by hand",
-        when=lambda s: s.contact, footer=_always,
+        id="watch",
+        keys=("w",),
+        label="watch",
+        group=Group.RUN,
+        help="show the plots, the log and the GPUs of a run started by hand",
+        when=lambda s: s.contact,
+        footer=_always,
     ),
     Action(
-        id="restart", keys=("r",), label="restart", group=Group.RUN, changes_run=True,
+        id="restart",
+        keys=("r",),
+        label="restart",
+        group=Group.RUN,
+        changes_run=True,
         help="show the plan of a restart; nothing is touched before R in the plan",
         footer=lambda s: s.link_up and not s.launching,
         named=lambda s: "restart" if s.run_alive or s.failed else "start",
     ),
     Action(
-        id="stop", keys=("s",), label="stop", group=Group.RUN, changes_run=True,
+        id="stop",
+        keys=("s",),
+        label="stop",
+        group=Group.RUN,
+        changes_run=True,
         help="show the plan of a stop; nothing is touched before S in the plan",
-        when=lambda s: s.run_alive or s.launching or not s.link_up, footer=lambda s: s.link_up and _overview(s),
+        when=lambda s: s.run_alive or s.launching or not s.link_up,
+        footer=lambda s: s.link_up and _overview(s),
     ),
     Action(
-        id="search", keys=("slash",), label="search", group=Group.LOG, help="search the log as less does; small letters match capitals, too",
-        when=_overview, footer=lambda s: not s.failed and not s.launching,
+        id="search",
+        keys=("slash",),
+        label="search",
+        group=Group.LOG,
+        help="search the log as less does; small letters match capitals, too",
+        when=_overview,
+        footer=lambda s: not s.failed and not s.launching,
     ),
-    Action(id="next_hit", keys=("n",), label="next hit", group=Group.LOG, help="next hit of the search", when=lambda s: s.searching, footer=_always),
-    Action(id="prev_hit", keys=("N",), label="previous hit", group=Group.LOG, help="previous hit of the search", when=lambda s: s.searching),
     Action(
-        id="next_error", keys=("e",), label="next error", group=Group.LOG, help="next error line of the log",
-        when=_overview, footer=_always, named=lambda s: "first error" if s.failed else "next error",
+        id="next_hit",
+        keys=("n",),
+        label="next hit",
+        group=Group.LOG,
+        help="next hit of the search",
+        when=_overview,
+        footer=lambda s: s.searching,
     ),
-    Action(id="prev_error", keys=("E",), label="previous error", group=Group.LOG, help="previous error line of the log", when=_overview),
     Action(
-        id="follow", keys=("f", "F"), label="follow", group=Group.LOG, help="go to the end of the log and stay there",
-        when=_overview, footer=lambda s: not s.failed,
+        id="prev_hit",
+        keys=("N",),
+        label="previous hit",
+        group=Group.LOG,
+        help="previous hit of the search",
+        when=_overview,
+    ),
+    Action(
+        id="next_error",
+        keys=("e",),
+        label="next error",
+        group=Group.LOG,
+        help="next error line of the log",
+        when=_overview,
+        footer=_always,
+        named=lambda s: "first error" if s.failed else "next error",
+    ),
+    Action(
+        id="prev_error",
+        keys=("E",),
+        label="previous error",
+        group=Group.LOG,
+        help="previous error line of the log",
+        when=_overview,
+    ),
+    Action(
+        id="follow",
+        keys=("f", "F"),
+        label="follow",
+        group=Group.LOG,
+        help="go to the end of the log and stay there",
+        when=_overview,
+        footer=lambda s: not s.failed,
     ),
     Action(id="top", keys=("g",), label="top", group=Group.LOG, help="oldest line that is loaded", when=_overview),
     Action(id="bottom", keys=("G",), label="bottom", group=Group.LOG, help="newest line of the log", when=_overview),
     Action(
-        id="metric", keys=("m",), label="metric", group=Group.VIEW, help="tok/s, loss, queue, memory take turns in the plot",
-        when=lambda s: s.panels and _overview(s), footer=lambda s: not s.failed and not s.launching,
+        id="metric",
+        keys=("m",),
+        label="metric",
+        group=Group.VIEW,
+        help="tok/s, loss, queue, memory take turns in the plot",
+        when=lambda s: s.panels and _overview(s),
+        footer=lambda s: not s.failed and not s.launching,
     ),
     Action(
-        id="zoom", keys=("z",), label="zoom", group=Group.VIEW, help="the whole run or its last 10 minutes",
-        when=lambda s: s.panels and _overview(s), footer=lambda s: not s.failed and not s.launching,
+        id="zoom",
+        keys=("z",),
+        label="zoom",
+        group=Group.VIEW,
+        help="the whole run or its last 10 minutes",
+        when=lambda s: s.panels and _overview(s),
+        footer=lambda s: not s.failed and not s.launching,
     ),
     Action(
-        id="copy", keys=("y",), label="copy", group=Group.VIEW, help="copy the selection, else a report of what is shown, to your clipboard",
-        footer=_overview, named=lambda s: "copy report" if s.failed else "copy",
+        id="copy",
+        keys=("y",),
+        label="copy",
+        group=Group.VIEW,
+        help="copy the selection, else a report of what is shown, to your clipboard",
+        footer=_overview,
+        named=lambda s: "copy report" if s.failed else "copy",
     ),
-    Action(id="help", keys=("question_mark",), label="help", group=Group.CONSOLE, help="all keys", last=True, footer=_always),
-    Action(id="palette", keys=("ctrl+p", "colon"), label="palette", group=Group.CONSOLE, help="find an action by its name"),
+    Action(
+        id="help",
+        keys=("question_mark",),
+        label="help",
+        group=Group.CONSOLE,
+        help="all keys",
+        last=True,
+        footer=_always,
+    ),
+    Action(
+        id="palette", keys=("ctrl+p", "colon"), label="palette", group=Group.CONSOLE, help="find an action by its name"
+    ),
     Action(id="repaint", keys=("ctrl+l",), label="repaint", group=Group.CONSOLE, help="paint the whole screen anew"),
     Action(
-        id="quit", keys=("q", "ctrl+q"), label="quit", group=Group.CONSOLE, help="leave; the run goes on", last=True,
-        footer=_always, named=lambda s: "quit, launch goes on" if s.launching else "quit",
+        id="quit",
+        keys=("q", "ctrl+q"),
+        label="quit",
+        group=Group.CONSOLE,
+        help="leave; the run goes on",
+        last=True,
+        footer=_always,
+        named=lambda s: "quit, launch goes on" if s.launching else "quit",
     ),
-)  # fmt: skip
+)
 _BY_ID = {action.id: action for action in ACTIONS}
 _KEY_NAMES = {"slash": "/", "question_mark": "?", "colon": ":"}
 

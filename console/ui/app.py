@@ -25,7 +25,7 @@ from console.ui.present.report import pane_title
 from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
 from console.ui.source import Source
-from console.ui.themes import DEFAULTS, THEMES, choose_theme
+from console.ui.themes import ANSI, DEFAULTS, THEMES, choose_theme
 
 _TOAST_S = 4.0
 _ALARMS = (Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.NAN, Verdict.HOST_RESTARTED)
@@ -34,7 +34,7 @@ _ALARMS = (Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.NAN, Verd
 class ConsoleApp(App[str]):
     """The face of one target."""
 
-    CSS_PATH: ClassVar[list[str]] = [str(stylesheet_path("main.tcss"))]
+    CSS_PATH = str(stylesheet_path("main.tcss"))
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar[set[Any]] = {ActionCommands, ExtraCommands}
     NOTIFICATION_TIMEOUT = _TOAST_S
@@ -42,8 +42,6 @@ class ConsoleApp(App[str]):
         Binding("ctrl+q", "quit", "quit", id="app.quit", show=False, priority=True),
         Binding("ctrl+c", "help_quit", "copy", id="app.ctrl_c", show=False),
     ]
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-w0"), (72, "-w72"), (110, "-w110"), (150, "-w150")]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-h0"), (22, "-h22"), (30, "-h30"), (44, "-h44")]
 
     def __init__(
         self,
@@ -56,9 +54,9 @@ class ConsoleApp(App[str]):
         config_path: str = "",
         extra: Sequence[ExtraCommand] = (),
     ) -> None:
-        # Textual takes NO_COLOR out of the environment, so the theme is chosen before.
         theme = choose_theme(os.environ, light=light)
-        super().__init__()
+        # Said at once: Textual chooses its filter for NO_COLOR before it knows our themes.
+        super().__init__(ansi_color=True if theme == ANSI else None)
         self._source = source
         self.read_only = read_only
         self.ascii_only = ascii_only
@@ -109,7 +107,11 @@ class ConsoleApp(App[str]):
     def notice(self, before: Snapshot, now: Snapshot) -> None:
         """Ring for failures, name the pane, toast what came back or what another operator did."""
         run_before, run_now = before.run and before.run.id, now.run and now.run.id
-        if now.verdict in _ALARMS and (before.verdict is not now.verdict or run_before != run_now) and before is not now:
+        if (
+            now.verdict in _ALARMS
+            and (before.verdict is not now.verdict or run_before != run_now)
+            and before is not now
+        ):
             self.bell()
         title = pane_title(now, self.look)
         if title != self._pane_title:

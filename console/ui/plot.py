@@ -1,8 +1,8 @@
 """The only caller of plotext: hands over finite, clipped, decimated points and takes back rows of dots.
 
 plotext 6.1 aborts the process on NaN or infinity and rasterises lines before clipping, so nothing but small integers
-inside the canvas ever reaches it. Axes, ticks, colours and edge marks are drawn elsewhere. `load` imports plotext (0.15 s
-and more): call it after the first paint; until then every canvas is empty.
+inside the canvas ever reaches it. Axes, ticks, colours and edge marks are drawn elsewhere. `load` imports plotext (0.15
+s and more): call it after the first paint; until then every canvas is empty.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Source(Protocol):
 
     @property
     def on_change(self) -> list[Callable[[], None]]:
-        """Called in the event loop when something changed, coalesced to about 10 Hz; at once for stage, verdict, link."""
+        """Called in the event loop when something changed: about 10 Hz at most, at once for stage, verdict and link."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""What is said to the terminal beside the picture: its title and a full repaint. The only place that knows the driver."""
+"""What is said to the terminal beside the picture: its title, a full repaint. The only place that knows the driver."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ THEMES = (
 def choose_theme(environ: Mapping[str, str], *, light: bool = False) -> str:
     """Return the theme for a terminal: ANSI names where only 16 colours can be counted on, or none is wanted.
 
-    `screen`, plain `xterm` and `linux` are what rich takes for 16 colours; blue, violet and the shades would fall to grey.
+    `screen`, plain `xterm` and `linux` are what rich takes for 16 colours: blue, violet and the shades would turn grey.
     """
     if "NO_COLOR" in environ:
         return ANSI

@@ -54,14 +54,18 @@ replace = msgspec.structs.replace
 class FakeSource:
     """A source that plays back what a test puts into it, and remembers what was asked of it."""
 
-    def __init__(self, snapshot: Snapshot, log: LogBuffer | None = None, series: Mapping[str, Series] | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, log: LogBuffer | None = None, series: Mapping[str, Series] | None = None
+    ) -> None:
         self.snapshot = snapshot
         self.on_change: list[Callable[[], None]] = []
         self.log = log if log is not None else LogBuffer()
         self.series: Mapping[str, Series] = series if series is not None else {}
         self.declared_env: Mapping[str, str] = {
-            "DFLASH_PROFILE_INTERVAL": "60", "DFLASH_SPLIT_FC_LAYERS": "0", "WANDB_API_KEY": "0123456789abcdef",
-        }  # fmt: skip
+            "DFLASH_PROFILE_INTERVAL": "60",
+            "DFLASH_SPLIT_FC_LAYERS": "0",
+            "WANDB_API_KEY": "0123456789abcdef",
+        }
         self.plans: list[Plan] = []
         self.asked: list[tuple[str, Overrides]] = []
         self.executed: list[tuple[Plan, Overrides]] = []
@@ -116,10 +120,20 @@ LAUNCH = (
     replace(DONE[0], took_s=11.8),
     DONE[1],
     replace(DONE[2], evidence="pid 90112"),
-    stage(_D.CUDA, _S.ACTIVE, None, began_at=NOW - 64, usual_s=112.0, deadline_s=300.0, evidence="6/8, not yet: 6, 7",
-          have=6, want=8, missing=(6, 7)),
+    stage(
+        _D.CUDA,
+        _S.ACTIVE,
+        None,
+        began_at=NOW - 64,
+        usual_s=112.0,
+        deadline_s=300.0,
+        evidence="6/8, not yet: 6, 7",
+        have=6,
+        want=8,
+        missing=(6, 7),
+    ),
     stage(_D.STEPPING, _S.PENDING, None, usual_s=98.0, why="wants 2 steps"),
-)  # fmt: skip
+)
 FAILED = (
     replace(DONE[0], took_s=11.8),
     DONE[1],
@@ -131,37 +145,83 @@ FAILED = (
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 LINK = LinkStatus(
-    state=LinkState.UP, rtt_s=0.023, last_word_at=NOW - 0.4, clock_offset_s=0.4,
+    state=LinkState.UP,
+    rtt_s=0.023,
+    last_word_at=NOW - 0.4,
+    clock_offset_s=0.4,
     label="root@10.1.2.6 · via ops@jump · pct 200",
-)  # fmt: skip
+)
 LIVE = Ages(link=0.4, log=0.5, gpu=0.7, process=0.6)
 OLD = Ages(link=42.0, log=42.5, gpu=42.7, process=42.6)
 RUN = Run(
-    id="r-0041", name="slammed5", alive=True, keeper_alive=True, pid=84933, argv=("/root/run.sh",), cwd="/root",
-    log_path="/workspace/train_slammed5.log", operator="ops1", accepted_at=NOW - 8161.2 - 96, spawned_at=NOW - 8200,
+    id="r-0041",
+    name="slammed5",
+    alive=True,
+    keeper_alive=True,
+    pid=84933,
+    argv=("/root/run.sh",),
+    cwd="/root",
+    log_path="/workspace/train_slammed5.log",
+    operator="ops1",
+    accepted_at=NOW - 8161.2 - 96,
+    spawned_at=NOW - 8200,
     launch_s=221.2,
-)  # fmt: skip
+)
 RUN6 = Run(
-    id="r-0042", name="slammed6", alive=True, keeper_alive=True, pid=90112, argv=("/root/run.sh",), cwd="/root",
-    log_path="/workspace/train_slammed6.log", operator="ops1", accepted_at=NOW - 77, spawned_at=NOW - 64,
+    id="r-0042",
+    name="slammed6",
+    alive=True,
+    keeper_alive=True,
+    pid=90112,
+    argv=("/root/run.sh",),
+    cwd="/root",
+    log_path="/workspace/train_slammed6.log",
+    operator="ops1",
+    accepted_at=NOW - 77,
+    spawned_at=NOW - 64,
     replaced="slammed5",
-)  # fmt: skip
+)
 PROGRESS = Progress(
-    format="dflash", lines_seen=41210, lines_understood=40386, step=18420, total_steps=60000, first_step_at=NOW - 8040,
-    last_step_at=NOW - 1.2, loss=1.192,
-    rate=Rate(now=21480.0, steady=21440.0, mad=210.0, n=290, scope="global", baseline=21000.0, baseline_name="slammed4",
-              delta_pct=2.1),
+    format="dflash",
+    lines_seen=41210,
+    lines_understood=40386,
+    step=18420,
+    total_steps=60000,
+    first_step_at=NOW - 8040,
+    last_step_at=NOW - 1.2,
+    loss=1.192,
+    rate=Rate(
+        now=21480.0,
+        steady=21440.0,
+        mad=210.0,
+        n=290,
+        scope="global",
+        baseline=21000.0,
+        baseline_name="slammed4",
+        delta_pct=2.1,
+    ),
     queue=Queue(min_ready=6, max_depth=16, lowest=6, empty_pct=0.0, full_pct=0.0, bound="balanced"),
-    checkpoint_step=18000, checkpoint_at=NOW - 190, usual_step_s=2.0, stall_budget_s=60.0,
-)  # fmt: skip
+    checkpoint_step=18000,
+    checkpoint_at=NOW - 190,
+    usual_step_s=2.0,
+    stall_budget_s=60.0,
+)
 LOG5 = LogStatus(
-    state=LogState.FOLLOWING, path="/workspace/train_slammed5.log", size_bytes=412 * 1024**2, inode=5511020,
-    at=NOW - 0.5, grew_at=NOW - 1.2,
-)  # fmt: skip
+    state=LogState.FOLLOWING,
+    path="/workspace/train_slammed5.log",
+    size_bytes=412 * 1024**2,
+    inode=5511020,
+    at=NOW - 0.5,
+    grew_at=NOW - 1.2,
+)
 LOG6 = LogStatus(
-    state=LogState.FOLLOWING, path="/workspace/train_slammed6.log", size_bytes=6246, inode=5512034, at=NOW - 0.5,
+    state=LogState.FOLLOWING,
+    path="/workspace/train_slammed6.log",
+    size_bytes=6246,
+    inode=5512034,
+    at=NOW - 0.5,
     grew_at=NOW - 2.0,
-)  # fmt: skip
+)
 _USED = (71.2, 71.2, 71.1, 71.4, 71.9, 118.4, 118.6, 118.4)
 _PEAK = (72.3, 72.3, 72.2, 72.5, 73.0, 133.3, 137.9, 133.3)
 _BUSY = (97, 96, 95, 97, 96, 88, 86, 84)
@@ -176,72 +236,148 @@ def _bytes(gib: float) -> int:
 
 def gpu(index: int, used: float, busy: int, watts: float, heat: int, **more: Any) -> Gpu:
     return Gpu(
-        index=index, name="NVIDIA H200", role="target" if index < 5 else "drafter", used_bytes=_bytes(used),
-        total_bytes=_bytes(139.8), util_pct=busy, power_w=watts, power_limit_w=700.0, temperature_c=heat,
+        index=index,
+        name="NVIDIA H200",
+        role="target" if index < 5 else "drafter",
+        used_bytes=_bytes(used),
+        total_bytes=_bytes(139.8),
+        util_pct=busy,
+        power_w=watts,
+        power_limit_w=700.0,
+        temperature_c=heat,
         **{"owner": "run", "context": True, **more},
-    )  # fmt: skip
+    )
 
 
 GPUS = GpuPanel(
-    source="nvml", driver="550.90", at=NOW - 0.7, expected=8, contexts=tuple(range(8)), rule="nvml pid in tree",
+    source="nvml",
+    driver="550.90",
+    at=NOW - 0.7,
+    expected=8,
+    contexts=tuple(range(8)),
+    rule="nvml pid in tree",
     gpus=tuple(
-        gpu(i, _USED[i], _BUSY[i], _WATTS[i], _HEAT[i], peak_bytes=_bytes(_PEAK[i]), pids=(84941 + i,),
-            warning=HEADROOM if i == 6 else "")
+        gpu(
+            i,
+            _USED[i],
+            _BUSY[i],
+            _WATTS[i],
+            _HEAT[i],
+            peak_bytes=_bytes(_PEAK[i]),
+            pids=(84941 + i,),
+            warning=HEADROOM if i == 6 else "",
+        )
         for i in range(8)
     ),
-)  # fmt: skip
+)
 GPUS_LOADING = replace(
-    GPUS, contexts=tuple(range(6)),
+    GPUS,
+    contexts=tuple(range(6)),
     gpus=tuple(
         gpu(i, u, b, w, h, context=i < 6, owner="run" if i < 6 else "free")
         for i, (u, b, w, h) in enumerate(
-            [(62.1, 34, 178, 38), (61.8, 31, 171, 39), (60.4, 36, 180, 40), (60.9, 30, 169, 38), (58.2, 33, 175, 39),
-             (24.6, 12, 131, 40), (0.5, 0, 78, 38), (0.5, 0, 77, 39)]
+            [
+                (62.1, 34, 178, 38),
+                (61.8, 31, 171, 39),
+                (60.4, 36, 180, 40),
+                (60.9, 30, 169, 38),
+                (58.2, 33, 175, 39),
+                (24.6, 12, 131, 40),
+                (0.5, 0, 78, 38),
+                (0.5, 0, 77, 39),
+            ]
         )
     ),
-)  # fmt: skip
+)
 GPUS_FREE = replace(
-    GPUS, contexts=(),
+    GPUS,
+    contexts=(),
     gpus=tuple(gpu(i, 0.5, 0, 76.0 + i % 3, 33 + i % 3, context=False, owner="free") for i in range(8)),
-)  # fmt: skip
+)
 GPUS_SPINNING = replace(
     GPUS,
     gpus=tuple(
-        gpu(i, _USED[i], 100, 128.0 + i % 4, 44 + i % 3, peak_bytes=_bytes(_PEAK[i]),
-            warning="all busy at 128 W: spinning, not computing")
+        gpu(
+            i,
+            _USED[i],
+            100,
+            128.0 + i % 4,
+            44 + i % 3,
+            peak_bytes=_bytes(_PEAK[i]),
+            warning="all busy at 128 W: spinning, not computing",
+        )
         for i in range(8)
     ),
-)  # fmt: skip
+)
 PROCESSES = (
-    Process(pid=84933, start_ticks=1000, parent=1, argv=("bash", "/root/run.sh"), state="S", age_s=8160.0, rss_bytes=4 << 20),
-    Process(pid=84941, start_ticks=1040, parent=84933, argv=("python", "-u", "train_dflash_pipeline.py", "--gpus", "8"),
-            state="S", age_s=8160.0, rss_bytes=212 * GIB, cpu_pct=1140.0, gpu_bytes=574 * GIB),
-)  # fmt: skip
+    Process(
+        pid=84933, start_ticks=1000, parent=1, argv=("bash", "/root/run.sh"), state="S", age_s=8160.0, rss_bytes=4 << 20
+    ),
+    Process(
+        pid=84941,
+        start_ticks=1040,
+        parent=84933,
+        argv=("python", "-u", "train_dflash_pipeline.py", "--gpus", "8"),
+        state="S",
+        age_s=8160.0,
+        rss_bytes=212 * GIB,
+        cpu_pct=1140.0,
+        gpu_bytes=574 * GIB,
+    ),
+)
 
 # --- moments ---------------------------------------------------------------------------------------------------------
 
 HEALTHY = Snapshot(
-    target="ct200", at=NOW, link=LINK, verdict=Verdict.STEPPING, stages=DONE, run=RUN, progress=PROGRESS, gpus=GPUS,
-    log=LOG5, processes=PROCESSES, ages=LIVE, operator="ops1",
-)  # fmt: skip
+    target="ct200",
+    at=NOW,
+    link=LINK,
+    verdict=Verdict.STEPPING,
+    stages=DONE,
+    run=RUN,
+    progress=PROGRESS,
+    gpus=GPUS,
+    log=LOG5,
+    processes=PROCESSES,
+    ages=LIVE,
+    operator="ops1",
+)
 LAUNCHING = replace(
-    HEALTHY, verdict=Verdict.LAUNCHING, stages=LAUNCH, active_stage=Stage.CUDA, run=RUN6, gpus=GPUS_LOADING, log=LOG6,
+    HEALTHY,
+    verdict=Verdict.LAUNCHING,
+    stages=LAUNCH,
+    active_stage=Stage.CUDA,
+    run=RUN6,
+    gpus=GPUS_LOADING,
+    log=LOG6,
     progress=Progress(phase="Loading checkpoint shards 5/12 42 %"),
-)  # fmt: skip
+)
 LATE = replace(
     LAUNCHING,
     stages=(*LAUNCH[:3], replace(LAUNCH[3], state=_S.LATE, began_at=NOW - 302), LAUNCH[4]),
-    reason=ReasonView(slug="stage_late", title="a stage takes longer than usual", severity=Severity.WARNING,
-                      detail="GPU 6, 7 hold no context; log silent 3m; CPU 0.1 cores",
-                      safe="nothing was killed: a deadline that passed is a warning.", next=("s stops it", "e shows errors")),
-)  # fmt: skip
+    reason=ReasonView(
+        slug="stage_late",
+        title="a stage takes longer than usual",
+        severity=Severity.WARNING,
+        detail="GPU 6, 7 hold no context; log silent 3m; CPU 0.1 cores",
+        safe="nothing was killed: a deadline that passed is a warning.",
+        next=("s stops it", "e shows errors"),
+    ),
+)
 _PERMISSION = "/root/run.sh: line 12: /venv/bin/python: Permission denied"
 LAUNCH_FAILED = replace(
-    HEALTHY, verdict=Verdict.FAILED, stages=FAILED, gpus=GPUS_FREE, log=replace(LOG6, size_bytes=211), processes=(),
+    HEALTHY,
+    verdict=Verdict.FAILED,
+    stages=FAILED,
+    gpus=GPUS_FREE,
+    log=replace(LOG6, size_bytes=211),
+    processes=(),
     progress=Progress(),
     run=replace(RUN6, alive=False, exit=ExitStatus(code=126, at=NOW - 125, lived_s=0.2, oom="no")),
     reason=ReasonView(
-        slug="exec_not_permitted", title="a program in run.sh may not be executed", detail=_PERMISSION,
+        slug="exec_not_permitted",
+        title="a program in run.sh may not be executed",
+        detail=_PERMISSION,
         facts=(
             Fact(label="log, last line", text=_PERMISSION, severity=Severity.ERROR),
             Fact(label="exit record", text="status 126 (found, but may not be executed), no signal"),
@@ -251,12 +387,17 @@ LAUNCH_FAILED = replace(
         safe="slammed5 was stopped at 14:31:49 as planned. Nothing runs, 8/8 GPUs are free.",
         next=("chmod +x /venv/bin/python on the host, then r.",),
     ),
-)  # fmt: skip
+)
 ENDED = replace(
-    HEALTHY, verdict=Verdict.ENDED, gpus=GPUS_FREE, processes=(), progress=replace(PROGRESS, step=9311),
+    HEALTHY,
+    verdict=Verdict.ENDED,
+    gpus=GPUS_FREE,
+    processes=(),
+    progress=replace(PROGRESS, step=9311),
     run=replace(RUN, alive=False, exit=ExitStatus(signal=9, at=NOW - 30, lived_s=9600.0, oom="unknown")),
     reason=ReasonView(
-        slug="sigkill_unknown", title="killed by signal 9, by whom is unknown",
+        slug="sigkill_unknown",
+        title="killed by signal 9, by whom is unknown",
         detail="checked: kernel OOM count unchanged, session alive, no stop by an operator",
         facts=(
             Fact(label="exit record", text="signal 9 after 2h 40m, main process 84941", severity=Severity.ERROR),
@@ -266,128 +407,256 @@ ENDED = replace(
         safe="the checkpoint of step 9,000 is complete; 311 steps are lost.",
         next=("r starts it again",),
     ),
-)  # fmt: skip
+)
 FINISHED = replace(
-    HEALTHY, verdict=Verdict.FINISHED, gpus=GPUS_FREE, processes=(), progress=replace(PROGRESS, step=60000),
+    HEALTHY,
+    verdict=Verdict.FINISHED,
+    gpus=GPUS_FREE,
+    processes=(),
+    progress=replace(PROGRESS, step=60000),
     run=replace(RUN, alive=False, exit=ExitStatus(code=0, at=NOW - 1900, lived_s=90000.0, oom="no")),
-)  # fmt: skip
+)
 STOPPED = replace(
-    HEALTHY, verdict=Verdict.STOPPED, gpus=GPUS_FREE, processes=(),
+    HEALTHY,
+    verdict=Verdict.STOPPED,
+    gpus=GPUS_FREE,
+    processes=(),
     stages=(stage(_D.KILLING, _S.DONE, 4.2, evidence="TERM was enough", detail="TERM was enough, 4.2 s"), *DONE[1:]),
     run=replace(RUN, alive=False, exit=ExitStatus(signal=15, at=NOW - 180, lived_s=8000.0, by="ops1", oom="no")),
-)  # fmt: skip
+)
 STALLED = replace(
-    HEALTHY, verdict=Verdict.STALLED, gpus=GPUS_SPINNING, log=replace(LOG5, grew_at=NOW - 370),
+    HEALTHY,
+    verdict=Verdict.STALLED,
+    gpus=GPUS_SPINNING,
+    log=replace(LOG5, grew_at=NOW - 370),
     progress=replace(PROGRESS, last_step_at=NOW - 372),
     stages=(*DONE[:4], stage(_D.STEPPING, _S.LATE, 372.0, evidence="last: step 18,420")),
     reason=ReasonView(
-        slug="stalled", title="no step for longer than this run ever took", severity=Severity.WARNING,
+        slug="stalled",
+        title="no step for longer than this run ever took",
+        severity=Severity.WARNING,
         detail="GPUs 100 % busy at 128 W, usual 612 W · a collective waits?",
         safe="left alone. Last checkpoint: step 18,000, 9m 22s ago (420 steps).",
         next=("r restart", "y copies what is known"),
     ),
-)  # fmt: skip
+)
 SLOW = replace(
-    HEALTHY, verdict=Verdict.SLOW,
-    progress=replace(PROGRESS, rate=replace(PROGRESS.rate, now=17900.0, steady=17900.0, delta_pct=-17.0),
-                     queue=Queue(min_ready=0, max_depth=16, lowest=0, empty_pct=12.0, full_pct=0.0, bound="targets")),
-    reason=ReasonView(slug="slow", title="slower than the baseline", severity=Severity.WARNING,
-                      detail="17.9K for 4m, 17 % under slammed4 · since step 18,020"),
-)  # fmt: skip
+    HEALTHY,
+    verdict=Verdict.SLOW,
+    progress=replace(
+        PROGRESS,
+        rate=replace(PROGRESS.rate, now=17900.0, steady=17900.0, delta_pct=-17.0),
+        queue=Queue(min_ready=0, max_depth=16, lowest=0, empty_pct=12.0, full_pct=0.0, bound="targets"),
+    ),
+    reason=ReasonView(
+        slug="slow",
+        title="slower than the baseline",
+        severity=Severity.WARNING,
+        detail="17.9K for 4m, 17 % under slammed4 · since step 18,020",
+    ),
+)
 NAN = replace(
-    HEALTHY, verdict=Verdict.NAN,
-    progress=replace(PROGRESS, step=9400, loss=None, loss_state="nan", bad_since_step=9311, last_good_loss=1.402,
-                     last_good_step=9310, checkpoint_step=9000),
-    reason=ReasonView(slug="nan_loss", title="the loss is not a number", detail="loss is NaN since step 9,311",
-                      safe="the run goes on; the checkpoint of step 9,000 is before it.", next=("s stops it", "r restarts")),
-)  # fmt: skip
+    HEALTHY,
+    verdict=Verdict.NAN,
+    progress=replace(
+        PROGRESS,
+        step=9400,
+        loss=None,
+        loss_state="nan",
+        bad_since_step=9311,
+        last_good_loss=1.402,
+        last_good_step=9310,
+        checkpoint_step=9000,
+    ),
+    reason=ReasonView(
+        slug="nan_loss",
+        title="the loss is not a number",
+        detail="loss is NaN since step 9,311",
+        safe="the run goes on; the checkpoint of step 9,000 is before it.",
+        next=("s stops it", "r restarts"),
+    ),
+)
 LINK_LOST = replace(
-    HEALTHY, verdict=Verdict.LINK_LOST, last_known=Verdict.STEPPING, ages=OLD,
+    HEALTHY,
+    verdict=Verdict.LINK_LOST,
+    last_known=Verdict.STEPPING,
+    ages=OLD,
     stages=(*DONE[:4], stage(_D.STEPPING, _S.UNKNOWN, None, evidence="was at step 18,420")),
-    link=replace(LINK, state=LinkState.LOST, last_word_at=NOW - 42, attempt=4, retry_at=NOW + 8, reason="jump_failed",
-                 detail="jump host ops@jump does not answer"),
-)  # fmt: skip
+    link=replace(
+        LINK,
+        state=LinkState.LOST,
+        last_word_at=NOW - 42,
+        attempt=4,
+        retry_at=NOW + 8,
+        reason="jump_failed",
+        detail="jump host ops@jump does not answer",
+    ),
+)
 _NOTHING = tuple(stage(which, _S.PENDING) for which in Stage)
 CONNECTING = Snapshot(
-    target="ct200", at=NOW, verdict=Verdict.NO_WORD, stages=_NOTHING, operator="ops1",
+    target="ct200",
+    at=NOW,
+    verdict=Verdict.NO_WORD,
+    stages=_NOTHING,
+    operator="ops1",
     link=LinkStatus(state=LinkState.CONNECTING, attempt=1, label=LINK.label),
-)  # fmt: skip
+)
 REFUSED = replace(
-    CONNECTING, verdict=Verdict.LINK_LOST,
-    link=replace(CONNECTING.link, state=LinkState.REFUSED, attempt=1, reason="host_key_unknown",
-                 detail="the host key of 10.1.2.6 is not known: SHA256:mQ5f0b7r1VtJmQ5f0b7r1VtJmQ5f0b7r1VtJ"),
-    reason=ReasonView(slug="host_key_unknown", title="the host key is not known", next=("ssh root@10.1.2.6 once, then c",)),
-)  # fmt: skip
+    CONNECTING,
+    verdict=Verdict.LINK_LOST,
+    link=replace(
+        CONNECTING.link,
+        state=LinkState.REFUSED,
+        attempt=1,
+        reason="host_key_unknown",
+        detail="the host key of 10.1.2.6 is not known: SHA256:mQ5f0b7r1VtJmQ5f0b7r1VtJmQ5f0b7r1VtJ",
+    ),
+    reason=ReasonView(
+        slug="host_key_unknown", title="the host key is not known", next=("ssh root@10.1.2.6 once, then c",)
+    ),
+)
 IDLE = replace(
-    HEALTHY, verdict=Verdict.IDLE, stages=_NOTHING, gpus=GPUS_FREE, progress=Progress(), processes=(),
-    log=LogStatus(), run=STOPPED.run,
-)  # fmt: skip
+    HEALTHY,
+    verdict=Verdict.IDLE,
+    stages=_NOTHING,
+    gpus=GPUS_FREE,
+    progress=Progress(),
+    processes=(),
+    log=LogStatus(),
+    run=STOPPED.run,
+)
 BY_HAND = replace(
     HEALTHY,
     stages=tuple(
         stage(which, _S.UNKNOWN, evidence="started by hand") if index < 3 else replace(DONE[index], took_s=None)
         for index, which in enumerate(Stage)
     ),
-    run=Run(id=None, name="train_slammed4", by_hand=True, alive=True, pid=84941, argv=PROCESSES[1].argv, cwd="/root",
-            log_path="/workspace/train_slammed4.log", session="session-12.scope"),
+    run=Run(
+        id=None,
+        name="train_slammed4",
+        by_hand=True,
+        alive=True,
+        pid=84941,
+        argv=PROCESSES[1].argv,
+        cwd="/root",
+        log_path="/workspace/train_slammed4.log",
+        session="session-12.scope",
+    ),
     log=replace(LOG5, path="/workspace/train_slammed4.log"),
-)  # fmt: skip
+)
 INTERRUPTED = replace(
-    LAUNCH_FAILED, verdict=Verdict.INTERRUPTED,
+    LAUNCH_FAILED,
+    verdict=Verdict.INTERRUPTED,
     run=replace(RUN6, alive=False, keeper_alive=False),
-    stages=(LAUNCH[0], stage(_D.CACHE, _S.UNKNOWN, why="not recorded"), *(stage(w, _S.NOT_REACHED) for w in list(Stage)[2:])),
-    reason=ReasonView(slug="interrupted", title="the transaction was cut short", detail="interrupted after killing, nothing runs",
-                      facts=(Fact(label="journal", text="killing done 14:31:59, cache begun", severity=Severity.ERROR),),
-                      safe="slammed5 was stopped; nothing was started.", next=("r plans it anew",)),
-)  # fmt: skip
+    stages=(
+        LAUNCH[0],
+        stage(_D.CACHE, _S.UNKNOWN, why="not recorded"),
+        *(stage(w, _S.NOT_REACHED) for w in list(Stage)[2:]),
+    ),
+    reason=ReasonView(
+        slug="interrupted",
+        title="the transaction was cut short",
+        detail="interrupted after killing, nothing runs",
+        facts=(Fact(label="journal", text="killing done 14:31:59, cache begun", severity=Severity.ERROR),),
+        safe="slammed5 was stopped; nothing was started.",
+        next=("r plans it anew",),
+    ),
+)
 HOST_RESTARTED = replace(
-    LAUNCH_FAILED, verdict=Verdict.HOST_RESTARTED, run=replace(RUN, alive=False), host_started_at=NOW - 846,
+    LAUNCH_FAILED,
+    verdict=Verdict.HOST_RESTARTED,
+    run=replace(RUN, alive=False),
+    host_started_at=NOW - 846,
     stages=tuple(stage(which, _S.UNKNOWN, why="before the restart") for which in Stage),
-    reason=ReasonView(slug="host_restarted", title="the host was restarted", facts=(
-        Fact(label="boot id", text="9f0c… then, 41ab… now", severity=Severity.ERROR),),
-        safe="files and checkpoints are where they were.", next=("r starts slammed6",)),
-)  # fmt: skip
+    reason=ReasonView(
+        slug="host_restarted",
+        title="the host was restarted",
+        facts=(Fact(label="boot id", text="9f0c… then, 41ab… now", severity=Severity.ERROR),),
+        safe="files and checkpoints are where they were.",
+        next=("r starts slammed6",),
+    ),
+)
 BUFFERED = replace(
-    HEALTHY, verdict=Verdict.RUNNING, progress=Progress(lines_seen=3), log=replace(LOG5, size_bytes=412, grew_at=NOW - 240),
+    HEALTHY,
+    verdict=Verdict.RUNNING,
+    progress=Progress(lines_seen=3),
+    log=replace(LOG5, size_bytes=412, grew_at=NOW - 240),
     stages=(*DONE[:4], stage(_D.STEPPING, _S.UNKNOWN, why="output is buffered?")),
-    reason=ReasonView(slug="output_buffered", title="no log output for 4m, but GPUs work at 604 W", severity=Severity.INFO,
-                      detail="output is buffered?"),
-)  # fmt: skip
+    reason=ReasonView(
+        slug="output_buffered",
+        title="no log output for 4m, but GPUs work at 604 W",
+        severity=Severity.INFO,
+        detail="output is buffered?",
+    ),
+)
 UNKNOWN_FORMAT = replace(
-    BUFFERED, log=LOG5, progress=Progress(lines_seen=412),
-    reason=ReasonView(slug="format_unknown", title="412 lines, none is a known step line", severity=Severity.INFO,
-                      detail="set metrics.format in the config"),
-)  # fmt: skip
+    BUFFERED,
+    log=LOG5,
+    progress=Progress(lines_seen=412),
+    reason=ReasonView(
+        slug="format_unknown",
+        title="412 lines, none is a known step line",
+        severity=Severity.INFO,
+        detail="set metrics.format in the config",
+    ),
+)
 KEEPER_LOST = replace(HEALTHY, run=replace(RUN, keeper_alive=False))
 
 RESTART_PLAN = Plan(
-    plan_id="7f3a91c2", action="restart", target="ct200", name="slammed6", argv=("/root/run.sh",), cwd="/root",
-    log_path="/workspace/train_slammed6.log", replaces=PROCESSES, replaced_name="slammed5", replaced_id="r-0041",
-    lost_steps=420, checkpoint_step=18000, gpu_bytes=574 * GIB,
+    plan_id="7f3a91c2",
+    action="restart",
+    target="ct200",
+    name="slammed6",
+    argv=("/root/run.sh",),
+    cwd="/root",
+    log_path="/workspace/train_slammed6.log",
+    replaces=PROCESSES,
+    replaced_name="slammed5",
+    replaced_id="r-0041",
+    lost_steps=420,
+    checkpoint_step=18000,
+    gpu_bytes=574 * GIB,
     bystanders=tuple(Process(pid=p, start_ticks=1, argv=("x",)) for p in (7712, 7713, 7714)),
     caches=(CachePlan(path="/tmp/torchinductor_root", exists=True, bytes=int(3.1 * GIB), files=18204),),
-    env_changed={"DFLASH_SPLIT_FC_LAYERS": ("0", "1")}, env_same=7,
+    env_changed={"DFLASH_SPLIT_FC_LAYERS": ("0", "1")},
+    env_same=7,
     files_changed=("train_dflash_pipeline.py edited 14:20, 31 lines",),
     checks=(
-        *(Check(id=f"c{i}", state=CheckState.OK, label=label) for i, label in enumerate(
-            ("run.sh and its interpreter", "cwd", "log dir", "812 GiB free", "/models/target", "torch", "8 GPUs"))),
-        Check(id="gpu_memory_foreign", state=CheckState.WARN, label="lock",
-              detail="GPU 3: pid 7712 (jupyter, root) holds 1.2 GiB · it stays", reason="gpu_memory_foreign"),
+        *(
+            Check(id=f"c{i}", state=CheckState.OK, label=label)
+            for i, label in enumerate(
+                ("run.sh and its interpreter", "cwd", "log dir", "812 GiB free", "/models/target", "torch", "8 GPUs")
+            )
+        ),
+        Check(
+            id="gpu_memory_foreign",
+            state=CheckState.WARN,
+            label="lock",
+            detail="GPU 3: pid 7712 (jupyter, root) holds 1.2 GiB · it stays",
+            reason="gpu_memory_foreign",
+        ),
     ),
-    usual_launch_s=225.0, made_at=NOW,
-)  # fmt: skip
+    usual_launch_s=225.0,
+    made_at=NOW,
+)
 STOP_PLAN = replace(RESTART_PLAN, action="stop", name="", caches=(), checks=(), env_changed={}, files_changed=())
 START_PLAN = replace(RESTART_PLAN, replaces=(), replaced_name=None, replaced_id=None, lost_steps=None, gpu_bytes=None)
 REFUSED_PLAN = replace(
     RESTART_PLAN,
     checks=(
-        Check(id="interpreter", state=CheckState.REFUSE, label="run.sh and its interpreter", reason="exec_not_permitted",
-              detail="/root/run.sh may not be executed: mode 0644, owner root; chmod +x /root/run.sh"),
+        Check(
+            id="interpreter",
+            state=CheckState.REFUSE,
+            label="run.sh and its interpreter",
+            reason="exec_not_permitted",
+            detail="/root/run.sh may not be executed: mode 0644, owner root; chmod +x /root/run.sh",
+        ),
         *RESTART_PLAN.checks,
     ),
-)  # fmt: skip
+)
 LOCKED_PLAN = replace(
-    RESTART_PLAN, under_way=Lock(operator="ops1", origin="pts/3, jump", name="slammed6", stage="CUDA 6/8", since_at=NOW - 64)
+    RESTART_PLAN,
+    under_way=Lock(operator="ops1", origin="pts/3, jump", name="slammed6", stage="CUDA 6/8", since_at=NOW - 64),
 )
 
 # --- log and series --------------------------------------------------------------------------------------------------
@@ -448,7 +717,17 @@ def launch_log() -> LogBuffer:
 def failed_log() -> LogBuffer:
     log = LogBuffer()
     log.mark("spawned  pid 90112 in dflash-slammed6.scope, log opened (inode 5512034)", NOW - 126)
-    log.append([raw(text) for text in ("+ export DFLASH_SPLIT_FC_LAYERS=1 DFLASH_PROFILE_INTERVAL=60", "+ ulimit -n 1048576", "+ cd /root", _PERMISSION)])
+    log.append(
+        [
+            raw(text)
+            for text in (
+                "+ export DFLASH_SPLIT_FC_LAYERS=1 DFLASH_PROFILE_INTERVAL=60",
+                "+ ulimit -n 1048576",
+                "+ cd /root",
+                _PERMISSION,
+            )
+        ]
+    )
     log.mark("exited   status 126, 0.2 s after exec, no step seen", NOW - 125)
     return log
 
@@ -483,7 +762,7 @@ def launch_series() -> dict[str, Series]:
     found = {}
     for index, final in enumerate((62.1, 61.8, 60.4, 60.9, 58.2, 24.6, 0.5, 0.5)):
         memory = Series()
-        for second in range(0, 64):
+        for second in range(64):
             memory.add(NOW - 64 + second, max(0.5, final * (second / 64) ** 1.6) * GIB)
         found[f"gpu_memory:{index}"] = memory
     return found

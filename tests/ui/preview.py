@@ -30,7 +30,11 @@ def main() -> None:
         if chosen.plan in plans:
             source.plans = [plans[chosen.plan]]
     ConsoleApp(
-        source, ascii_only=chosen.ascii, light=chosen.light, zone=UTC, config_path="~/.config/dflash-console/config.toml"
+        source,
+        ascii_only=chosen.ascii,
+        light=chosen.light,
+        zone=UTC,
+        config_path="~/.config/dflash-console/config.toml",
     ).run()
 
 

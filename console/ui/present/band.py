@@ -121,7 +121,9 @@ def _plain(facts: VerdictFacts, width: int) -> View:
     room = width - 2
     left = [Span(f" {facts.glyph} {facts.word}", word_role, bold), Span(f"  {facts.name}", name_role, True)]
     number = Span(facts.number, Role.ON_FILL if facts.fill else Role.STRONG, True)
-    rights = [(number, Span(f" {c} ", caption_role)) for c in (facts.short_caption,) if c and facts.number and width >= 72]
+    rights = [
+        (number, Span(f" {c} ", caption_role)) for c in (facts.short_caption,) if c and facts.number and width >= 72
+    ]
     if facts.number:
         rights.append((number, Span(" ", caption_role)))
     head: Line = tuple(left)
@@ -134,7 +136,12 @@ def _plain(facts: VerdictFacts, width: int) -> View:
         if used + cells(chip) < width and len(head) > 2 and len(head) == len(left) + 3:
             gap = head[2]
             text = f"  {chip}"
-            head = (*head[:2], Span(text, Role.ON_FILL if facts.fill else Role.WARN), Span(gap.text[cells(text):]), *head[3:])
+            head = (
+                *head[:2],
+                Span(text, Role.ON_FILL if facts.fill else Role.WARN),
+                Span(gap.text[cells(text) :]),
+                *head[3:],
+            )
             break
     rows: list[Line] = [head]
     texts = wrap(whole_facts(facts.first, room), room)

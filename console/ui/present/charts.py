@@ -15,7 +15,7 @@ from console.ui.present import words
 from console.ui.present.frame import age_span, title
 from console.ui.present.gpus import role_of
 from console.ui.present.look import Glyphs, Look
-from console.ui.present.spans import Line, Role, Span, View, cells, dim, faint
+from console.ui.present.spans import Line, Role, Span, View, cells, clip, dim, faint
 from console.ui.present.verdict import bound_words
 
 # The log is looked at once a second; a step line may take longer than that, so its age is the log's.
@@ -44,7 +44,7 @@ class _Chart(Struct, frozen=True, kw_only=True):
     curves: tuple[tuple[Role, tuple[Curve, ...]], ...] = ()
     window: Window | None = None
     baseline: float | None = None
-    label: Callable[[float], str] = words.rate
+    label: Callable[[float], str] = words.round_rate
     clock: bool = True
 
 
@@ -60,15 +60,30 @@ def chart_panel(
     narrow: bool = False,
     clock_row: bool = True,
 ) -> View:
-    """Return title, plot and axes in exactly `rows` rows."""
+    """Return title, plot and axes in exactly `rows` rows.
+
+    Without the row of clock times its age, too, is left to its neighbour.
+    """
     margin = (0, 0) if narrow else (1, 1)
-    canvas_width = width - _LABEL - 1 - margin[0] - (1 if narrow else margin[1])
+    canvas_width = width - _LABEL - 1 - sum(margin)
     canvas_rows = max(0, rows - 2 - clock_row)
     chart = _BUILDERS[metric](snapshot, series, zoom, canvas_width, canvas_rows)
-    head = title(chart.name, _with_bad(chart, snapshot, metric, look), chart.right, width, look, margin=margin)
+    lost = snapshot.verdict is Verdict.LINK_LOST
+    right = chart.right if clock_row or lost else None
+    head = title(chart.name, _with_bad(chart, snapshot, metric, look), right, width, look, margin=margin)
     if canvas_rows < 2 or canvas_width < 12:
         return (head,)
-    return (head, *_axes(chart, canvas_width, canvas_rows, look, margin[0], clock_row))
+    if chart.window is None:
+        return (head, (Span(" " * (margin[0] + 1)), faint(clip(_nothing_yet(metric, snapshot), width - 2))))
+    return (head, *_axes(chart, chart.window, canvas_width, canvas_rows, look, margin[0], clock_row))
+
+
+def _nothing_yet(metric: Metric, snapshot: Snapshot) -> str:
+    if metric is Metric.MEMORY:
+        return "no sample yet"
+    if metric is Metric.QUEUE and snapshot.progress.step is not None:
+        return "the step line of this run names no queue"
+    return "the curve begins with the first step line"
 
 
 def _with_bad(chart: _Chart, snapshot: Snapshot, metric: Metric, look: Look) -> Sequence[Sequence[Span]]:
@@ -98,7 +113,9 @@ def _role(snapshot: Snapshot, role: Role) -> Role:
     return Role.DIM if snapshot.verdict is Verdict.LINK_LOST else role
 
 
-def time_window(points: Sequence[tuple[float, ...]] | Sequence[object], now: float, zoom: Zoom) -> tuple[float, float] | None:
+def time_window(
+    points: Sequence[tuple[float, ...]] | Sequence[object], now: float, zoom: Zoom
+) -> tuple[float, float] | None:
     """Return the span of time to show. Its end moves in steps, so that a calm plot isn't drawn anew each second."""
     if zoom is Zoom.SHORT:
         end = math.ceil(now / 5.0) * 5.0
@@ -152,8 +169,9 @@ def _loss(snapshot: Snapshot, series: Mapping[str, Series], zoom: Zoom, width: i
         facts = ((dim("no step yet"),),)
     window = None
     if times is not None and limits is not None:
-        room = (limits.high - limits.low) * 0.05
-        window = Window(times[0], times[1], limits.low - room, limits.high + room)
+        # Room above, or the noise of a flat curve would fill the panel and hide where it came from.
+        span = max(limits.high - limits.low, 0.15 * abs(limits.high))
+        window = Window(times[0], times[1], limits.low - 0.1 * span, limits.high + 0.5 * span)
     return _Chart(
         name="loss", facts=facts, right=_right(snapshot, data), window=window, label=_loss_label,
         curves=_curves(window, [(_role(snapshot, Role.BUSY), [data])], width, rows),
@@ -174,7 +192,7 @@ def _queue(snapshot: Snapshot, series: Mapping[str, Series], zoom: Zoom, width: 
         facts.append((faint("min_ready "), Span(words.number(queue.min_ready)), dim(depth)))
         facts.append((_queue_verdict(snapshot),))
     elif not points:
-        facts.append((dim("the step line has no queue" if snapshot.progress.step is not None else "no step yet"),))
+        facts.append((dim("none" if snapshot.progress.step is not None else "no step yet"),))
     times = time_window(points, snapshot.at, zoom)
     top = max([p.value for p in points] + [queue.max_depth if queue and queue.max_depth else 0.0], default=0.0)
     window = Window(times[0], times[1], -0.5, max(1.0, top) * 1.05) if times is not None and points else None
@@ -207,7 +225,7 @@ def _memory(snapshot: Snapshot, series: Mapping[str, Series], zoom: Zoom, width:
     first = min((data.points[0].at for data in every), default=None)
     times = time_window([(first,)] if first is not None else [], snapshot.at, zoom)
     total = max((gpu.total_bytes for gpu in gpus if gpu.total_bytes), default=None)
-    top = float(total) if total else max((p.value for data in every for p in data.points), default=1.0)
+    top = total / _GIB if total else max((p.value / _GIB for data in every for p in data.points), default=1.0)
     window = Window(times[0], times[1], -0.02 * top, 1.06 * top) if times is not None and every else None
     groups = [(_role(snapshot, role_of(role)), list(found)) for role, found in by_role.items()]
     lost = snapshot.verdict is Verdict.LINK_LOST
@@ -216,28 +234,29 @@ def _memory(snapshot: Snapshot, series: Mapping[str, Series], zoom: Zoom, width:
         facts.append(tuple(Span(f"{role} ", role_of(role)) for role in by_role))
     right = age_span(snapshot.ages.link, PERIOD_S, stale=True) if lost else faint(zoom.value)
     return _Chart(
-        name="memory", facts=tuple(facts), right=right, window=window, label=_gib_label,
-        baseline=float(total) if total else None, curves=_curves(window, groups, width, rows),
+        name="memory", facts=tuple(facts), right=right, window=window, label=words.number,
+        baseline=total / _GIB if total else None, curves=_curves(window, groups, width, rows, scale=1 / _GIB),
     )  # fmt: skip
 
 
-def _gib_label(value: float) -> str:
-    return f"{value / _GIB:.0f}"
-
-
 def _curves(
-    window: Window | None, groups: Sequence[tuple[Role, Iterable[Series | None]]], width: int, rows: int
+    window: Window | None,
+    groups: Sequence[tuple[Role, Iterable[Series | None]]],
+    width: int,
+    rows: int,
+    *,
+    scale: float = 1.0,
 ) -> tuple[tuple[Role, tuple[Curve, ...]], ...]:
     if window is None:
         return ()
     return tuple(
-        (role, tuple(decimate(_as_points(data), window, width, rows) for data in many if data is not None))
+        (role, tuple(decimate(_as_points(data, scale), window, width, rows) for data in many if data is not None))
         for role, many in groups
     )
 
 
-def _as_points(series: Series) -> list[tuple[float, float, bool]]:
-    return [(point.at, point.value, point.opens) for point in series.points]
+def _as_points(series: Series, scale: float) -> list[tuple[float, float, bool]]:
+    return [(point.at, point.value * scale, point.opens) for point in series.points]
 
 
 _BUILDERS = {Metric.TOK_S: _rate, Metric.LOSS: _loss, Metric.QUEUE: _queue, Metric.MEMORY: _memory}
@@ -267,7 +286,7 @@ def y_ticks(low: float, high: float, rows: int) -> dict[int, float]:
     span = high - low
     if rows < 2 or not math.isfinite(span) or span <= 0:
         return {}
-    wanted = max(1, min(4, rows // 4))
+    wanted = max(2, min(4, rows // 4))
     raw = span / wanted
     base = 10.0 ** math.floor(math.log10(raw))
     step = next((base * factor for factor in (1, 2, 5, 10) if base * factor >= raw * 0.8), base * 10)
@@ -281,14 +300,9 @@ def y_ticks(low: float, high: float, rows: int) -> dict[int, float]:
     return ticks
 
 
-def _axes(chart: _Chart, width: int, rows: int, look: Look, margin: int, clock_row: bool) -> list[Line]:
+def _axes(chart: _Chart, window: Window, width: int, rows: int, look: Look, margin: int, clock_row: bool) -> list[Line]:
     glyphs = look.glyphs
-    window = chart.window
     left = " " * margin
-    if window is None:
-        blank = [(Span(left + " " * _LABEL), Span(glyphs.axis, Role.FAINT)) for _ in range(rows)]
-        floor = (Span(left + " " * _LABEL), Span(glyphs.corner + glyphs.floor * width, Role.FAINT))
-        return [*blank, floor, *([()] if clock_row else [])]
     ticks = y_ticks(window.low, window.high, rows)
     grid = _grid(chart, window, width, rows, glyphs)
     lines: list[Line] = []
@@ -307,7 +321,7 @@ def _axes(chart: _Chart, width: int, rows: int, look: Look, margin: int, clock_r
 
 
 def _x_places(width: int) -> list[int]:
-    n = max(2, min(6, width // 17))
+    n = 2 if width < 45 else 4 if width < 110 else 6
     return [round(index * (width - 1) / (n - 1)) for index in range(n)]
 
 
@@ -317,7 +331,9 @@ def _clock_labels(window: Window, places: Sequence[int], width: int, look: Look)
     for index, place in enumerate(places):
         at = window.left + span * place / max(1, width - 1)
         text = words.clock(at, look.zone, seconds=span < 120) if span < 36 * 3600 else words.day(at, look.zone)
-        start = place if index == 0 else place - cells(text) + 1 if index == len(places) - 1 else place - cells(text) // 2
+        start = (
+            place if index == 0 else place - cells(text) + 1 if index == len(places) - 1 else place - cells(text) // 2
+        )
         start = max(0, min(width - cells(text), start))
         if "".join(row[max(0, start - 1) : start + cells(text) + 1]).strip():
             continue

@@ -31,7 +31,9 @@ def contact_page(snapshot: Snapshot, width: int, look: Look, *, may_act: bool) -
     view += _row("age", _age(snapshot, main), _parentage(snapshot, main), width)
     log = snapshot.log
     size = f"{words.size(log.size_bytes)}, " if log.size_bytes is not None else ""
-    view += _row("log", words.one_line(log.path or run.log_path or words.UNKNOWN), f"{size}from file descriptor 1", width)
+    view += _row(
+        "log", words.one_line(log.path or run.log_path or words.UNKNOWN), f"{size}from file descriptor 1", width
+    )
     view += _row("format", *_format(snapshot), width)
     view += _row("GPUs", *_gpus(snapshot), width)
     view.append(_warned("end", "?", "its exit status can not be known: no keeper started it", width))
@@ -46,7 +48,7 @@ def contact_page(snapshot: Snapshot, width: int, look: Look, *, may_act: bool) -
 
 def _row(label: str, fact: str, detail: str, width: int) -> list[Line]:
     room = width - 2 - _LABEL - 2
-    rows = []
+    rows: list[Line] = []
     for index, text in enumerate(wrap(fact, room)):
         head = faint(f"  {label if index == 0 else ''}".ljust(_LABEL + 2))
         rows.append((head, Span(text)))
@@ -57,7 +59,11 @@ def _row(label: str, fact: str, detail: str, width: int) -> list[Line]:
 
 
 def _warned(label: str, mark: str, text: str, width: int) -> Line:
-    return (faint(f"  {label}".ljust(_LABEL + 2)), Span(f"{mark}  ", Role.WARN, True), dim(clip(text, width - _LABEL - 6)))
+    return (
+        faint(f"  {label}".ljust(_LABEL + 2)),
+        Span(f"{mark}  ", Role.WARN, True),
+        dim(clip(text, width - _LABEL - 6)),
+    )
 
 
 def _matched(argv: tuple[str, ...], main: Process | None) -> str:

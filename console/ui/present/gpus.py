@@ -40,7 +40,7 @@ def gpu_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narrow: 
             glyph = look.glyphs.awaited if note.role is Role.DIM else "!"
             head = Span(f"{indent} {glyph} " if index == 0 else f"{indent}   ", Role.WARN, True)
             view.append((head, Span(text, Role.DIM)))
-    means = _means(panel.gpus, width, indent)
+    means = _means(panel.gpus, width, indent, grey=_stale(snapshot))
     if means and len(view) < rows:
         view.append(means)
     return tuple(view[:rows])
@@ -99,7 +99,7 @@ class _Table:
         tail = 6 + 7 + (8 if self._power else 0) + (4 if self._heat else 0)
         self._indent = 0 if narrow else 1
         lead = self._indent + 4 + (self._role_width + 1 if self._role_width else 0)
-        self._bar = max(6, width - lead - tail - 1)
+        self._bar = max(6, width - lead - tail - (1 if narrow else 2))
 
     def head(self) -> Line:
         role = "role".ljust(self._role_width) + " " if self._wide and self._role_width else " " * (self._role_width + 1)
@@ -148,14 +148,14 @@ class _Table:
         peak_at = -1
         # A peak within half a cell of the use says nothing.
         if gpu.peak_bytes is not None and gpu.peak_bytes > used:
-            at = min(bar - 1, round(bar * gpu.peak_bytes / total))
+            at = min(bar - 1, int(bar * gpu.peak_bytes / total))
             if at > full:
                 peak_at = at
         spans = [Span("".join(cells_of_bar[:full]), Role.DIM if self._grey else role_of(gpu.role))]
         if peak_at < 0:
             return (*spans, Span("".join(cells_of_bar[full:]), Role.RULE))
         before, after = "".join(cells_of_bar[full:peak_at]), "".join(cells_of_bar[peak_at + 1 :])
-        return (*spans, Span(before, Role.RULE), Span(glyphs.peak, Role.DIM), Span(after, Role.RULE))
+        return (*spans, Span(before, Role.RULE), Span(glyphs.peak, Role.FAINT), Span(after, Role.RULE))
 
 
 _WAITING = (StageState.ACTIVE, StageState.LATE)
@@ -176,12 +176,14 @@ def _notes(snapshot: Snapshot) -> list[Span]:
         if gpu.warning:
             warnings.setdefault(words.one_line(gpu.warning), []).append(gpu.index)
     for text, indices in warnings.items():
-        named = text.startswith("GPU ") or text.startswith("all ")
+        named = text.startswith(("GPU ", "all "))
         notes.append(Span(text if named else f"GPU {words.gpu_list(tuple(indices))} {text}", Role.WARN))
     return notes
 
 
-def _means(gpus: Sequence[Gpu], width: int, indent: str) -> Line:
+def _means(gpus: Sequence[Gpu], width: int, indent: str, *, grey: bool) -> Line:
+    if all(gpu.owner == "free" for gpu in gpus):
+        return BLANK
     groups: list[Sequence[Span]] = []
     for role in dict.fromkeys(gpu.role for gpu in gpus if gpu.role):
         mine = [gpu for gpu in gpus if gpu.role == role]
@@ -190,7 +192,7 @@ def _means(gpus: Sequence[Gpu], width: int, indent: str) -> Line:
         if not busy:
             continue
         power = f" {mean(watts):.0f} W" if watts else ""
-        groups.append((Span(f"{role}s", role_of(role)), dim(f" {mean(busy):.0f} %{power}")))
+        groups.append((Span(f"{role}s", Role.DIM if grey else role_of(role)), dim(f" {mean(busy):.0f} %{power}")))
     if not groups:
         return BLANK
     return (Span(f"{indent}   "), *whole_spans(groups, width - 5, (Span("   "),)))

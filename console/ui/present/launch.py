@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.model import Severity, Snapshot, Stage, StageState, StageStatus
+from console.model import Severity, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
 from console.ui.present.frame import age_span, title
 from console.ui.present.look import Look
 from console.ui.present.rail import rail_role
-from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, dim, faint, whole_facts, wrap
+from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, dim, faint, keep_end, whole_facts, wrap
 from console.ui.present.verdict import elapsed_s, launch_began
 
 _PERIOD_S = 2.0
@@ -36,11 +36,11 @@ def launch_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narro
     if width >= 70:
         legend = f" now   {look.glyphs.usual}{look.glyphs.usual} usual" if usual_total is not None else " now"
         facts.append((Span(look.glyphs.used, Role.TEXT), faint(legend)))
-    lost = snapshot.verdict.value == "link_lost"
+    lost = snapshot.verdict is Verdict.LINK_LOST
     age = age_span(snapshot.ages.link if lost else snapshot.ages.process, _PERIOD_S, stale=lost)
     view: list[Line] = [title("launch", facts, age, width, look, margin=margin)]
     view.extend(_stage_rows(snapshot, width, look, narrow, spent or 0.0))
-    now = _now_rows(snapshot, width)
+    now = _now_rows(snapshot, width, " " if narrow else "  ")
     if now and len(view) + 1 + len(now) <= rows:
         view.append(BLANK)
     view.extend(now)
@@ -67,7 +67,9 @@ def _stage_rows(snapshot: Snapshot, width: int, look: Look, narrow: bool, spent:
         cells_of_bar = _bar(stage, at, took, scale, max(0, bar), look)
         done = stage.state in (StageState.DONE, StageState.FAILED, StageState.SKIPPED)
         at += took if took is not None and (done or stage.usual_s is None) else max(took or 0.0, stage.usual_s or 0.0)
-        rows.append((Span(" " * indent), _name(names[stage.stage], stage, name_width), *cells_of_bar, *_times(stage, took)))
+        rows.append(
+            (Span(" " * indent), _name(names[stage.stage], stage, name_width), *cells_of_bar, *_times(stage, took))
+        )
     return rows
 
 
@@ -112,16 +114,16 @@ def _times(stage: StageStatus, took: float | None) -> Line:
         text, role = words.duration(took), Role.DIM
     if stage.usual_s is None:
         return (Span(f"{text:>{_TIMES}}", role, role is Role.STRONG),)
-    usual = words.short_duration(stage.usual_s)
+    usual = words.duration(stage.usual_s) if stage.usual_s < 1 else words.short_duration(stage.usual_s)
     return (Span(f"{text:>{_TIMES - 10}}", role, role is Role.STRONG), faint(f" / {usual:>7}"))
 
 
-def _now_rows(snapshot: Snapshot, width: int) -> list[Line]:
+def _now_rows(snapshot: Snapshot, width: int, indent: str) -> list[Line]:
     rows: list[Line] = []
-    room = width - 8
+    room = width - len(indent) - 6
     phase = words.one_line(snapshot.progress.phase)
     if phase:
-        rows.append((faint("  now  "), Span(clip(phase, room))))
+        rows.append((faint(f"{indent}now  "), Span(keep_end(phase, room))))
     facts = []
     cpu = [p.cpu_pct for p in snapshot.processes if p.cpu_pct is not None]
     if cpu:
@@ -132,7 +134,7 @@ def _now_rows(snapshot: Snapshot, width: int) -> list[Line]:
     if snapshot.log.grew_at is not None and snapshot.at - snapshot.log.grew_at > 10:
         facts.append(f"log silent {words.whole_duration(snapshot.at - snapshot.log.grew_at)}")
     if facts:
-        rows.append((faint("  host "), dim(whole_facts(facts, room))))
+        rows.append((faint(f"{indent}host "), dim(whole_facts(facts, room))))
     return rows
 
 
@@ -142,7 +144,9 @@ _LABEL = 16
 def why_panel(snapshot: Snapshot, width: int, look: Look, *, narrow: bool) -> View:
     """The evidence, first cause first; texts wrap and are never cut."""
     margin = (0, 0) if narrow else (1, 1)
-    view: list[Line] = [title("why", [(faint("evidence, first cause first"),)], faint("y copies"), width, look, margin=margin)]
+    view: list[Line] = [
+        title("why", [(faint("evidence, first cause first"),)], faint("y copies"), width, look, margin=margin)
+    ]
     reason = snapshot.reason
     if reason is None:
         return (*view, (Span("  "), dim("nothing was recorded: how it ended is unknown")))
@@ -180,3 +184,25 @@ def why_line(snapshot: Snapshot, width: int) -> Line:
     facts = [words.one_line(fact.text) for fact in snapshot.reason.facts if fact.severity is not Severity.ERROR]
     text = whole_facts(facts or [words.one_line(snapshot.reason.title)], width - 6)
     return (Span(" "), faint("why "), Span(clip(text, width - 6), Role.STRONG, True))
+
+
+def process_panel(snapshot: Snapshot, width: int, rows: int, look: Look) -> View:
+    """The processes of the run with what they take, the busiest first."""
+    lost = snapshot.verdict is Verdict.LINK_LOST
+    age = age_span(snapshot.ages.link if lost else snapshot.ages.process, _PERIOD_S, stale=lost)
+    found = sorted(snapshot.processes, key=lambda p: -(p.cpu_pct or 0.0))
+    facts = [(dim(words.plural(len(found), "process")),)]
+    view: list[Line] = [title("processes", facts, age, width, look)]
+    view.append((faint(f"  {'pid':>7}  {'CPU':>8}  {'resident':>9}  {'GPU':>8}  command"),))
+    room = rows - len(view)
+    shown = found if len(found) <= room else found[: max(0, room - 1)]
+    for process in shown:
+        cpu = f"{process.cpu_pct / 100:.1f}" if process.cpu_pct is not None else words.UNKNOWN
+        memory = words.size(process.rss_bytes)
+        gpu = f"{words.whole_gib(process.gpu_bytes)} GiB" if process.gpu_bytes is not None else words.NOT_APPLICABLE
+        command = words.one_line(" ".join(process.argv)) or f"[{process.state or words.UNKNOWN}]"
+        head = f"  {process.pid:>7}  {cpu:>8}  {memory:>9}  {gpu:>8}  "
+        view.append((Span(head), dim(clip(command, width - cells(head) - 2))))
+    if len(shown) < len(found):
+        view.append((dim(f"  and {len(found) - len(shown):,} more"),))
+    return tuple(view[:rows])

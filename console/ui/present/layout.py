@@ -1,8 +1,8 @@
 """How the rows and columns of the overview are shared out for a size and a question of the moment. Pure.
 
-Collapse order, first to go: header details, rail evidence, role means, loss/queue/memory plots, temperature, power, rail
-durations, the GPU table (one line remains), the plot (a sparkline remains), the header. The verdict, the reason and four rows
-of log never go.
+Collapse order, first to go: header details, rail evidence, role means, loss/queue/memory plots, temperature, power,
+rail durations, the GPU table (one line remains), the plot (a sparkline remains), the header. The verdict, the reason
+and four rows of log never go.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Layout(Struct, frozen=True, kw_only=True):
     left_width: int = 0
     right_width: int = 0
     """0: the left panel has the full width."""
+    gap: int = 0
+    """Blank columns between the two; wider screens have margins in the panels instead."""
     lower_rows: int = 0
     """Rows of the loss and queue plots under tok/s; 0: they take turns in one slot."""
     right_lower_rows: int = 0
@@ -69,6 +71,8 @@ def middle_of(snapshot: Snapshot) -> Middle:
 
 def stages_matter(snapshot: Snapshot) -> bool:
     """Whether the rail deserves three rows: all but a healthy run more than 10 minutes after its first step."""
+    if all(s.state is StageState.PENDING for s in snapshot.stages):
+        return False
     if snapshot.verdict in (Verdict.IDLE, Verdict.NO_WORD, Verdict.FINISHED, Verdict.STOPPED):
         return False
     if snapshot.verdict not in (Verdict.STEPPING, Verdict.SLOW, Verdict.RUNNING, Verdict.NAN):
@@ -79,8 +83,14 @@ def stages_matter(snapshot: Snapshot) -> bool:
     return first is not None and snapshot.at - first < _CALM_AFTER_S
 
 
-def lay_out(snapshot: Snapshot, width: int, height: int, *, band_rows: int, why_rows: int, big: bool) -> Layout:
-    """Share out a screen. `band_rows` is the height of the verdict, `why_rows` that of the evidence at full width."""
+def lay_out(
+    snapshot: Snapshot, width: int, height: int, *, band_rows: int, why_rows: int, big: bool, plots: bool = True
+) -> Layout:
+    """Share out a screen.
+
+    `band_rows` is the height of the verdict, `why_rows` that of the evidence at full width, `plots` whether there is
+    anything to plot.
+    """
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return Layout(width=width, height=height, verdict_only=True, header=False, narrow=True)
     narrow = width < WIDTHS[1]
@@ -96,7 +106,8 @@ def lay_out(snapshot: Snapshot, width: int, height: int, *, band_rows: int, why_
     middle = middle_of(snapshot)
     airy = wide and big
     fixed = 1 + band_rows + rail + (2 if airy else 0) + 1
-    wanted = 21 if wide else 9 if height < HEIGHTS[1] else 12 + max(0, (height - HEIGHTS[2]) // 4)
+    tall = wide and (plots or middle is Middle.SPEED)
+    wanted = 21 if tall else 9 if height < HEIGHTS[1] else 12 + max(0, (height - HEIGHTS[2]) // 4)
     if middle is Middle.WHY and not wide:
         wanted = max(4, min(why_rows, height - fixed - _MIN_LOG_ROWS))
     # The log keeps its rows: first the rail gives, then the middle.
@@ -106,10 +117,11 @@ def lay_out(snapshot: Snapshot, width: int, height: int, *, band_rows: int, why_
     left, right = _columns(width, narrow, wide)
     if middle is Middle.WHY and not wide:
         left, right = width, 0
-    lower = 8 if wide and rows >= 18 else 0
+    lower = 8 if tall and rows >= 18 else 0
     return Layout(
         width=width, height=height, big=big, airy=airy, narrow=narrow, wide=wide, rail_rows=rail,
-        middle=middle, middle_rows=rows, left_width=left, right_width=right, lower_rows=lower,
+        middle=middle, middle_rows=rows, left_width=left, right_width=right, gap=width - left - right if right else 0,
+        lower_rows=lower,
         right_lower_rows=9 if lower else 0,
     )  # fmt: skip
 
@@ -119,7 +131,7 @@ def _columns(width: int, narrow: bool, wide: bool) -> tuple[int, int]:
         left = round(width * 0.595)
         return left, width - left
     if narrow:
-        left = round(width * 0.52)
-        return left, width - left
+        left = round(width * 0.51)
+        return left, width - left - 1
     left = round(width * 0.525)
     return left, width - left

@@ -24,11 +24,13 @@ def log_title(
     margin = (0, 0) if narrow else (1, 1)
     facts: list[Sequence[Span]] = []
     right = _right(snapshot, look, following, unseen)
+    size = words.size(log.size_bytes) if log.size_bytes is not None else ""
     if log.path:
         path = words.one_line(os.path.basename(log.path) if narrow else log.path)
-        facts.append((dim(clip(path, max(12, width - cells(right.text) - 30))),))
-    if log.size_bytes is not None:
-        facts.append((faint(words.size(log.size_bytes)),))
+        furniture = 17 + sum(margin) + cells(size) + cells(right.text)
+        facts.append((dim(clip(path, max(12, width - furniture))),))
+    if size:
+        facts.append((faint(size),))
     if search:
         facts.append((Span(f"/{words.one_line(search)}", Role.BUSY),))
     return title("log", facts, right, width, look, margin=margin)

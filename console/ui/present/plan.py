@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-
 from msgspec import Struct
 
 from console.model import CachePlan, Check, CheckState, Overrides, Plan, Process, Snapshot, Verdict
 from console.ui.present import words
 from console.ui.present.look import VERDICT_WORDS, Look
-from console.ui.present.spans import BLANK, Line, Role, Span, View, as_text, cells, clip, dim, faint, strong, whole_facts, whole_spans, wrap
+from console.ui.present.spans import (
+    BLANK,
+    Line,
+    Role,
+    Span,
+    View,
+    as_text,
+    cells,
+    clip,
+    dim,
+    faint,
+    strong,
+    whole_facts,
+    whole_spans,
+    wrap,
+)
 from console.ui.present.verdict import program
 
 _LABEL = 6
@@ -29,7 +43,9 @@ class PlanView(Struct, frozen=True, kw_only=True):
     hints: tuple[tuple[str, str], ...] = ()
 
 
-def plan_view(plan: Plan, snapshot: Snapshot, overrides: Overrides, width: int, look: Look, *, note: str = "") -> PlanView:
+def plan_view(
+    plan: Plan, snapshot: Snapshot, overrides: Overrides, width: int, look: Look, *, note: str = ""
+) -> PlanView:
     """Lay a plan out for a text width of `width` cells. `note` says what changed while the dialog was open."""
     narrow = width < 90
     restart = plan.action == "restart"
@@ -58,7 +74,9 @@ def _title(plan: Plan) -> str:
     old = plan.replaced_name or ("a run started by hand" if plan.replaced_by_hand else "")
     if plan.action == "stop":
         return f"stop {plan.target}: {old or 'nothing runs'}"
-    return f"restart {plan.target}: {old} → {plan.name}" if plan.replaces and old else f"start {plan.target}: {plan.name}"
+    return (
+        f"restart {plan.target}: {old} → {plan.name}" if plan.replaces and old else f"start {plan.target}: {plan.name}"
+    )
 
 
 def _hints(restart: bool, overrides: Overrides) -> tuple[tuple[str, str], ...]:
@@ -103,7 +121,13 @@ def _refused_rows(plan: Plan, width: int) -> list[Line]:
     rows: list[Line] = []
     for check in plan.refused:
         for index, text in enumerate(wrap(_check_text(check), width - _LABEL - 2)):
-            rows.append((_label("check" if not rows else ""), Span("✗ " if index == 0 else "  ", Role.ERROR, True), strong(text)))
+            rows.append(
+                (
+                    _label("check" if not rows else ""),
+                    Span("✗ " if index == 0 else "  ", Role.ERROR, True),
+                    strong(text),
+                )
+            )
     if rows:
         rows.append((_label(""), dim("so nothing is touched; the button is missing until this is mended")))
         rows.append(BLANK)
@@ -123,7 +147,7 @@ def _kill_rows(plan: Plan, snapshot: Snapshot, width: int, look: Look, narrow: b
         took = ""
         step_s = snapshot.progress.usual_step_s
         if step_s is not None and not narrow:
-            took = f" ({words.short_duration(plan.lost_steps * step_s)})"
+            took = f" ({words.span(plan.lost_steps * step_s)})"
         since = f" since checkpoint {words.count(plan.checkpoint_step)}" if plan.checkpoint_step is not None else ""
         rows.append(_warn(f"{words.plural(plan.lost_steps, 'step')}{took}{since} are lost"))
     rows += _process_rows(plan.replaces, width, narrow)
@@ -156,7 +180,9 @@ def _process_rows(processes: tuple[Process, ...], width: int, narrow: bool) -> l
         branch = "  " * (depth[process.pid] - 1) + "└ " if depth[process.pid] else ""
         memory = f"   {words.whole_gib(process.gpu_bytes)} GiB" if process.gpu_bytes and not narrow else ""
         room = width - _LABEL - pid_width - age_width - 4 - cells(branch) - cells(memory)
-        command = clip(words.one_line(" ".join(process.argv)) or f"[{process.state or 'no command line'}]", max(8, room))
+        command = clip(
+            words.one_line(" ".join(process.argv)) or f"[{process.state or 'no command line'}]", max(8, room)
+        )
         rows.append((_label(""), strong(f"{process.pid:>{pid_width}}"), dim(f"  {ages[process.pid]:<{age_width}}  "),
                      faint(branch), dim(command), Span(memory)))  # fmt: skip
     if len(shown) < len(processes):
@@ -209,7 +235,14 @@ def _start_rows(plan: Plan, overrides: Overrides, width: int, narrow: bool) -> l
     room = width - _LABEL - cells(plan.name) - 2 - cells(cwd)
     rows: list[Line] = [(_label("start"), strong(plan.name), dim(f"  {clip(command, max(8, room))}{cwd}"))]
     log = "" if narrow else "  new file"
-    rows.append((_label(""), faint("log "), dim(clip(words.one_line(plan.log_path), width - _LABEL - 4 - cells(log))), faint(log)))
+    rows.append(
+        (
+            _label(""),
+            faint("log "),
+            dim(clip(words.one_line(plan.log_path), width - _LABEL - 4 - cells(log))),
+            faint(log),
+        )
+    )
     for name, (then, now) in sorted(plan.env_changed.items()):
         rows += _change_rows("env", words.one_line(name), f"{_value(then)} → {_value(now)}", width)
     for text in plan.files_changed:
@@ -227,7 +260,7 @@ def _value(value: str | None) -> str:
 
 def _change_rows(kind: str, name: str, change: str, width: int) -> list[Line]:
     head = (_label(""), Span("~ ", Role.WARN, True), dim(f"{kind:<4}  "))
-    line: Line = (*head, Span(f"{name} " if name else ""), strong(change))
+    line: Line = (*head, Span(f"{name} ") if name else Span(""), strong(change) if name else Span(change))
     if sum(cells(s.text) for s in line) <= width:
         return [line]
     rows: list[Line] = [(*head, Span(name))] if name else []
@@ -242,7 +275,9 @@ def _check_rows(plan: Plan, width: int) -> list[Line]:
     if passed or plan.refused:
         total = len(plan.checks)
         lead = f"{len(passed)} of {total}" if plan.refused else f"{len(good)} of {total}"
-        text = whole_facts([words.one_line(check.label or check.id) for check in passed], width - _LABEL - cells(lead) - 4, ", ")
+        text = whole_facts(
+            [words.one_line(check.label or check.id) for check in passed], width - _LABEL - cells(lead) - 4, ", "
+        )
         mark = Span("✓ ", Role.OK) if not plan.refused else Span("· ", Role.FAINT)
         rows.append((_label("check"), mark, Span(lead, Role.OK if not plan.refused else Role.DIM), dim(f"  {text}")))
     for check in plan.checks:
@@ -286,5 +321,3 @@ def what_changed(old: Plan, new: Plan) -> str:
 def plan_text(plan: Plan, view: PlanView) -> str:
     """The plan for the clipboard."""
     return f"plan {plan.plan_id}: {view.title}\n{as_text(view.rows)}\n"
-
-

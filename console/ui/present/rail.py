@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.model import Snapshot, Stage, StageState, StageStatus
+from console.model import Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
 from console.ui.present.look import Glyphs, Look, stage_glyph
 from console.ui.present.spans import Line, Role, Span, View, cells, clip, faint, pad, whole_spans, width_of
@@ -59,7 +59,7 @@ def _three_rows(snapshot: Snapshot, width: int, look: Look) -> View:
         glyph = stage_glyph(stage.state, look.glyphs)
         indent = cells(glyph) + 1
         last = index == len(snapshot.stages) - 1
-        head = (Span(f"{glyph} ", rail_role(stage.state)), _name_span(_title(stage, cell - indent), stage.state))
+        head: Line = (Span(f"{glyph} ", rail_role(stage.state)), _name_span(_title(stage, cell - indent), stage.state))
         if not last:
             done = stage.state is StageState.DONE
             line = (look.glyphs.used if done else look.glyphs.free) * max(0, cell - width_of(head) - 2)
@@ -86,7 +86,7 @@ def _second_row(stage: StageStatus, snapshot: Snapshot, look: Look, room: int) -
             return _running_row(stage, spent, look, room)
         case StageState.UNKNOWN:
             age = snapshot.ages.link
-            lost = snapshot.link.last_word_at is not None and snapshot.verdict.value == "link_lost"
+            lost = snapshot.link.last_word_at is not None and snapshot.verdict is Verdict.LINK_LOST
             text = words.age(age) if lost and age is not None else "not watched"
             return (Span(text, Role.DIM),)
         case StageState.PENDING | StageState.NOT_REACHED:
@@ -131,7 +131,8 @@ def _third_row(stage: StageStatus, room: int) -> Span:
 
 
 def _one_row(snapshot: Snapshot, width: int, look: Look, durations: bool) -> Line:
-    for with_times, joint in ((durations, f" {look.glyphs.rule} "), (durations, " "), (False, "  ")):
+    joints = ((True, f" {look.glyphs.rule} "), (True, " "), (False, "  ")) if durations else ((False, "  "),)
+    for with_times, joint in joints:
         groups = [_short_stage(s, snapshot.at, look.glyphs, with_times) for s in snapshot.stages]
         line: list[Span] = []
         for index, group in enumerate(groups):
@@ -160,7 +161,7 @@ def _launched(snapshot: Snapshot, look: Look) -> Line:
     """`launched 12:18 in 3m 41s`, once it steps."""
     run = snapshot.run
     began = launch_began(snapshot)
-    if run is None or run.launch_s is None or began is None:
+    if run is None or run.launch_s is None or began is None or snapshot.verdict is Verdict.IDLE:
         return ()
     at = words.clock(began, look.zone, seconds=False)
     return (faint(f"launched {at} in {words.short_duration(run.launch_s)}"),)

@@ -1,6 +1,7 @@
 """Styled text without a terminal: spans with a colour role, and the few operations on lines of them.
 
-Widths are terminal cells. A role says what a text means; the stylesheets say how it looks. Pure; imports nothing of ours.
+Widths are terminal cells. A role says what a text means; the stylesheets say how it looks. Pure; imports nothing of
+ours.
 """
 
 from __future__ import annotations
@@ -84,6 +85,13 @@ def clip(text: str, width: int, mark: str = "…") -> str:
     if width <= 0:
         return ""
     return set_cell_size(text, width - cells(mark)).rstrip() + mark if width > cells(mark) else mark[:width]
+
+
+def keep_end(text: str, width: int) -> str:
+    """Drop words from the start until the rest fits: the numbers stand at the end of what a run says it does."""
+    while cells(text) > width and " " in text:
+        text = text.partition(" ")[2]
+    return clip(text, width)
 
 
 def clip_line(line: Sequence[Span], width: int, mark: str = "…") -> Line:

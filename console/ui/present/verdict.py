@@ -115,7 +115,7 @@ def _link_lost(snapshot: Snapshot, look: Look) -> VerdictFacts:
         word="NO LINK" if never else "LINK LOST", glyph=look.glyphs.unknown, fill="link",
         first=(why, retry), second=last if last else ("nothing was heard of this host yet",),
         number=words.tight_duration(snapshot.at - link.last_word_at) if link.last_word_at is not None else "",
-        caption="since the last word", short_caption="old", safe=safe,
+        caption="" if never else "since the last word", short_caption="" if never else "old", safe=safe,
         next=_lines(snapshot.reason.next) if snapshot.reason and snapshot.reason.next
         else (following if never else f"{following} Everything below is as old as it says.",),
     )  # fmt: skip
@@ -284,7 +284,9 @@ def _slow(snapshot: Snapshot, look: Look) -> VerdictFacts:
         depth = f" of {words.number(queue.max_depth)}" if queue.max_depth is not None else ""
         second = (f"queue {words.number(queue.min_ready)}{depth}: {bound_words(queue.bound)}",)
     detail = words.one_line(snapshot.reason.detail) if snapshot.reason else ""
-    first = (detail,) if detail else (f"{words.rate(rate.now)} tok/s", under, f"step {words.count(snapshot.progress.step)}")
+    first = (
+        (detail,) if detail else (f"{words.rate(rate.now)} tok/s", under, f"step {words.count(snapshot.progress.step)}")
+    )
     return VerdictFacts(
         word="SLOW", glyph=look.glyphs.warn, role=Role.WARN, first=first, second=second,
         number=words.rate(rate.now), caption=caption, short_caption=short,
@@ -435,7 +437,11 @@ def _interrupted(snapshot: Snapshot, look: Look) -> VerdictFacts:
 
 
 def _host_restarted(snapshot: Snapshot, look: Look) -> VerdictFacts:
-    up = f"up since {words.clock(snapshot.host_started_at, look.zone, seconds=False)}" if snapshot.host_started_at else ""
+    up = (
+        f"up since {words.clock(snapshot.host_started_at, look.zone, seconds=False)}"
+        if snapshot.host_started_at
+        else ""
+    )
     gone = f"{words.one_line(snapshot.run.name)} is gone, it did not exit by itself" if snapshot.run is not None else ""
     return VerdictFacts(
         word="HOST RESTARTED", glyph=look.glyphs.fail, fill="fail",

@@ -68,6 +68,11 @@ def age(seconds: float | None) -> str:
     return f"{int(seconds // 86400)} d old"
 
 
+def round_rate(value: float) -> str:
+    """`20K`: a rate on an axis, where values are round."""
+    return rate(value).replace(".0K", "K")
+
+
 def spread_of(value: float | None) -> str:
     """A MAD in the unit of the value that it belongs to: `±0.2` beside `21.4K`."""
     if value is None or not math.isfinite(value):

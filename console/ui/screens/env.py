@@ -23,7 +23,14 @@ from console.ui.widgets.lines import LinesView
 if TYPE_CHECKING:
     from console.ui.app import ConsoleApp
 
-_HINTS = (("enter", "edit"), ("a", "add"), ("x", "unset"), ("u", "undo"), ("v", "as in the config"), ("esc", "to the plan"))
+_HINTS = (
+    ("enter", "edit"),
+    ("a", "add"),
+    ("x", "unset"),
+    ("u", "undo"),
+    ("v", "as in the config"),
+    ("esc", "to the plan"),
+)
 
 
 class EnvScreen(ModalScreen[Overrides | None]):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from console.ui.app import ConsoleApp
 
 _EXAMPLE = (
-    '[targets.ct200]',
+    "[targets.ct200]",
     'host = "10.1.2.6"                 # or a Host of your ssh config',
     'user = "root"',
     'exec = ["pct", "exec", "200", "--"]',

@@ -21,12 +21,12 @@ from console.ui.present.charts import Metric, Zoom
 from console.ui.present.contact import contact_page
 from console.ui.present.frame import footer, header
 from console.ui.present.gpus import gpu_line, gpu_panel
-from console.ui.present.launch import launch_panel, why_line, why_panel
+from console.ui.present.launch import launch_panel, process_panel, why_line, why_panel
 from console.ui.present.layout import Layout, Middle, lay_out
 from console.ui.present.logtitle import empty_log, log_title
 from console.ui.present.rail import draw_rail
 from console.ui.present.report import report
-from console.ui.present.spans import BLANK, Span, View, strong, text_of
+from console.ui.present.spans import BLANK, Span, View, keep_end, strong, text_of
 from console.ui.present.verdict import VerdictFacts, verdict_facts
 from console.ui.screens.base import ActionScreen
 from console.ui.screens.help import HelpScreen
@@ -58,7 +58,7 @@ class Overview(ActionScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        app = self._console
+        app = self._face
         self._source = app.source_or_raise()
         self._look = app.look
         self._snapshot: Snapshot = self._source.snapshot
@@ -71,7 +71,7 @@ class Overview(ActionScreen):
         self._search_text = ""
 
     @property
-    def _console(self) -> ConsoleApp:
+    def _face(self) -> ConsoleApp:
         return cast("ConsoleApp", self.app)
 
     # --- what stands where ---
@@ -128,7 +128,7 @@ class Overview(ActionScreen):
     def situation(self) -> Situation:
         log = self._log
         return situation_of(
-            self._snapshot, read_only=self._console.read_only, watching=self._watching, searching=log.searching,
+            self._snapshot, read_only=self._face.read_only, watching=self._watching, searching=log.searching,
             following=log.following, panels=self._layout_now is None or not self._layout_now.strips,
         )  # fmt: skip
 
@@ -156,12 +156,18 @@ class Overview(ActionScreen):
         """What must be on the screen at once when it changes."""
         run = snapshot.run
         states = tuple((s.state, s.evidence) for s in snapshot.stages)
-        return (snapshot.verdict, snapshot.link.state, run and (run.id, run.name, run.alive, run.exit), states, snapshot.reason)
+        return (
+            snapshot.verdict,
+            snapshot.link.state,
+            run and (run.id, run.name, run.alive, run.exit),
+            states,
+            snapshot.reason,
+        )
 
     def refresh_now(self) -> None:
         """Show the newest snapshot."""
         snapshot = self._source.snapshot
-        self._console.notice(self._snapshot, snapshot)
+        self._face.notice(self._snapshot, snapshot)
         self._snapshot = snapshot
         self._shown_key = self._key(snapshot)
         self._log.sync()
@@ -180,7 +186,8 @@ class Overview(ActionScreen):
         wide = width >= 150 and height >= 44
         band = draw_band(facts, width, big_letters=big, airy=wide)
         why = why_panel(snapshot, width, look, narrow=width < 110)
-        layout = lay_out(snapshot, width, height, band_rows=len(band), why_rows=len(why) + 1, big=big)
+        plots = any(len(series) for series in self._source.series.values())
+        layout = lay_out(snapshot, width, height, band_rows=len(band), why_rows=len(why) + 1, big=big, plots=plots)
         if layout.verdict_only:
             band = draw_band(facts, width, big_letters=False)
         self._layout_now = layout
@@ -216,7 +223,9 @@ class Overview(ActionScreen):
         widget = self.query_one("#band", LinesView)
         for fill in _FILLS:
             widget.set_class(facts.fill == fill, f"-{fill}")
-        rows = min(len(band), max(3, layout.height - 7)) if not layout.verdict_only else min(len(band), layout.height - 1)
+        rows = (
+            min(len(band), max(3, layout.height - 7)) if not layout.verdict_only else min(len(band), layout.height - 1)
+        )
         self._put("band", band[:rows] if not self.situation.contact or layout.verdict_only else ())
 
     def _show_middle(self, layout: Layout) -> None:
@@ -227,10 +236,10 @@ class Overview(ActionScreen):
             return
         middle, left, right = self.query_one("#middle"), self.query_one("#left"), self.query_one("#right")
         middle.styles.height = layout.middle_rows
-        left.styles.width = layout.left_width
+        left.styles.width = layout.left_width + layout.gap
         right.styles.width = layout.right_width
         right.display = layout.right_width > 0
-        upper = layout.middle_rows - layout.lower_rows
+        upper = layout.middle_rows - (layout.lower_rows if self._has_lower(layout) else 0)
         self._put("main-panel", self._main_panel(layout, layout.left_width, upper), upper)
         self._show_lower(layout)
         gpu_rows = layout.middle_rows - layout.right_lower_rows
@@ -239,8 +248,9 @@ class Overview(ActionScreen):
         memory: View = ()
         if layout.right_lower_rows:
             memory = charts.chart_panel(
-                Metric.MEMORY, snapshot, series, layout.right_width, layout.right_lower_rows, look, zoom=Zoom.SHORT
-            )
+                Metric.MEMORY, snapshot, series, layout.right_width, layout.right_lower_rows, look,
+                zoom=Zoom.RUN if layout.middle is Middle.LAUNCH else Zoom.SHORT,
+            )  # fmt: skip
         self._put("memory", memory, layout.right_lower_rows)
 
     def _main_panel(self, layout: Layout, width: int, rows: int) -> View:
@@ -258,23 +268,40 @@ class Overview(ActionScreen):
             zoom=self._zoom, narrow=narrow, clock_row=clock_row,
         )  # fmt: skip
 
+    def _has_lower(self, layout: Layout) -> bool:
+        """Whether something stands under the left panel: not after a failure that left nothing to plot."""
+        steps = len(self._source.series.get("tok_s", ()))
+        return layout.lower_rows > 0 and (layout.middle is not Middle.WHY or steps > 0)
+
     def _show_lower(self, layout: Layout) -> None:
         lower = self.query_one("#lower")
-        lower.display = layout.lower_rows > 0
-        if not layout.lower_rows:
+        lower.display = self._has_lower(layout)
+        if not lower.display:
             return
         lower.styles.height = layout.lower_rows
         half = layout.left_width // 2
         rest = layout.left_width - half
         if layout.middle is not Middle.SPEED:
-            self._put("lower-a", self._chart(Metric.TOK_S, layout.left_width, layout.lower_rows, narrow=False), layout.lower_rows)
+            if layout.middle is Middle.LAUNCH:
+                panel = process_panel(self._snapshot, layout.left_width, layout.lower_rows, self._look)
+            else:
+                panel = self._chart(Metric.TOK_S, layout.left_width, layout.lower_rows, narrow=False)
+            self._put("lower-a", panel, layout.lower_rows)
             self._put("lower-b", ())
             self.query_one("#lower-a").styles.width = layout.left_width
             return
         self.query_one("#lower-a").styles.width = half
         self.query_one("#lower-b").styles.width = rest
-        self._put("lower-a", self._chart(Metric.LOSS, half, layout.lower_rows, narrow=False, clock_row=False), layout.lower_rows)
-        self._put("lower-b", self._chart(Metric.QUEUE, rest, layout.lower_rows, narrow=False, clock_row=False), layout.lower_rows)
+        self._put(
+            "lower-a",
+            self._chart(Metric.LOSS, half, layout.lower_rows, narrow=False, clock_row=False),
+            layout.lower_rows,
+        )
+        self._put(
+            "lower-b",
+            self._chart(Metric.QUEUE, rest, layout.lower_rows, narrow=False, clock_row=False),
+            layout.lower_rows,
+        )
 
     def _strips(self, layout: Layout) -> View:
         snapshot, width, look = self._snapshot, layout.width, self._look
@@ -283,7 +310,7 @@ class Overview(ActionScreen):
             first = why_line(snapshot, width)
         elif layout.middle is Middle.LAUNCH:
             phase = words.one_line(snapshot.progress.phase) or "no step yet"
-            first = (Span(" now  "), strong(phase))
+            first = (Span(" now  "), strong(keep_end(phase, width - 7)))
         return first, gpu_line(snapshot, width, look)
 
     def _show_log_title(self) -> None:
@@ -322,9 +349,9 @@ class Overview(ActionScreen):
 
     def _open_plan(self, action: str) -> None:
         if self._snapshot.link.state is not LinkState.UP:
-            self._console.toast("no link: nothing can be started or stopped; c retries")
+            self._face.toast("no link: nothing can be started or stopped; c retries")
             return
-        self._console.push_screen(PlanScreen(action))
+        self._face.push_screen(PlanScreen(action))
 
     def act_watch(self) -> None:
         self._watching = True
@@ -390,26 +417,26 @@ class Overview(ActionScreen):
     def act_copy(self) -> None:
         chosen = self.get_selected_text()
         if chosen:
-            self._console.copy(chosen, "the selection")
+            self._face.copy(chosen, "the selection")
             return
         source = self._source
         lines = [e.text for e in source.log.lines(source.log.end - _REPORT_LINES, source.log.end)]
-        self._console.copy(report(self._snapshot, lines, self._look), "the report")
+        self._face.copy(report(self._snapshot, lines, self._look), "the report")
 
     def act_help(self) -> None:
-        self._console.push_screen(HelpScreen(self.situation))
+        self._face.push_screen(HelpScreen(self.situation))
 
     def act_palette(self) -> None:
-        self._console.action_command_palette()
+        self._face.action_command_palette()
 
     def act_repaint(self) -> None:
-        terminal.wipe(self._console)
+        terminal.wipe(self._face)
         self.refresh(layout=True)
         for widget in self.query("*"):
             widget.refresh()
 
     def act_quit(self) -> None:
-        self._console.exit()
+        self._face.exit()
 
     # --- for tests and the preview ---
 

@@ -83,12 +83,12 @@ class PlanScreen(ModalScreen[None]):
         self._world: object = None
 
     @property
-    def _console(self) -> ConsoleApp:
+    def _face(self) -> ConsoleApp:
         return cast("ConsoleApp", self.app)
 
     @property
     def _snapshot(self) -> Snapshot:
-        return self._console.source_or_raise().snapshot
+        return self._face.source_or_raise().snapshot
 
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog", classes="plan"):
@@ -101,7 +101,7 @@ class PlanScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         for view in self.query(LinesView):
-            view.ascii_only = self._console.ascii_only
+            view.ascii_only = self._face.ascii_only
         self._colour_border()
         self.query_one("#keep").focus()
         self._show()
@@ -125,7 +125,12 @@ class PlanScreen(ModalScreen[None]):
         if action in ("edit", "rename", "toggle_cache"):
             return restart and self._plan is not None and not self._busy
         if action == "execute":
-            return parameters[0] == self._action and self._view is not None and self._view.act is not None and not self._busy
+            return (
+                parameters[0] == self._action
+                and self._view is not None
+                and self._view.act is not None
+                and not self._busy
+            )
         return True
 
     # --- planning ---
@@ -134,7 +139,7 @@ class PlanScreen(ModalScreen[None]):
     async def _replan(self, note_changes: bool = False) -> None:
         before = self._plan
         try:
-            plan = await self._console.source_or_raise().plan(self._action, self._overrides)
+            plan = await self._face.source_or_raise().plan(self._action, self._overrides)
         except ConsoleError as error:
             self._plan, self._error, self._busy = None, error, ""
             self._show()
@@ -174,7 +179,8 @@ class PlanScreen(ModalScreen[None]):
         dialog.styles.width = outer
         inner = outer - 6
         rows, hints = self._rows(inner)
-        room = (height - 1 if small else height - 4) - 4 - bool(hints)
+        # Borders, buttons and hints stay; a blank row above the buttons where there is room for it.
+        room = (height - 1 if small else height - 5) - 3 - bool(hints)
         body = self.query_one("#body")
         body.styles.height = min(len(rows), max(3, room)) if not small else max(3, room)
         dialog.styles.height = (height - 1) if small else "auto"
@@ -198,7 +204,7 @@ class PlanScreen(ModalScreen[None]):
         if self._plan is None:
             self._title(title)
             return ((dim(self._busy),),), ()
-        view = plan_view(self._plan, self._snapshot, self._overrides, width, self._console.look, note=self._note)
+        view = plan_view(self._plan, self._snapshot, self._overrides, width, self._face.look, note=self._note)
         self._view = view
         self._title(view.title)
         hints: list[Span] = []
@@ -240,7 +246,7 @@ class PlanScreen(ModalScreen[None]):
     @work(exclusive=True, group="execute")
     async def _execute(self, plan: Plan) -> None:
         try:
-            await self._console.source_or_raise().execute(plan, self._overrides)
+            await self._face.source_or_raise().execute(plan, self._overrides)
         except ConsoleError as error:
             self._busy = ""
             if error.reason is Reason.PLAN_CHANGED:
@@ -254,15 +260,15 @@ class PlanScreen(ModalScreen[None]):
 
     @work
     async def action_edit(self) -> None:
-        declared = self._console.source_or_raise().declared_env
-        edited = await self._console.push_screen_wait(EnvScreen(declared, self._overrides, self._snapshot.target))
+        declared = self._face.source_or_raise().declared_env
+        edited = await self._face.push_screen_wait(EnvScreen(declared, self._overrides, self._snapshot.target))
         if edited is not None and edited != self._overrides:
             self._change(edited)
 
     @work
     async def action_rename(self) -> None:
         current = self._plan.name if self._plan is not None else ""
-        name = await self._console.push_screen_wait(PromptScreen("name of the run", current, check=_bad_name))
+        name = await self._face.push_screen_wait(PromptScreen("name of the run", current, check=_bad_name))
         if name and name != current:
             self._change(msgspec.structs.replace(self._overrides, name=name))
 
@@ -278,7 +284,7 @@ class PlanScreen(ModalScreen[None]):
 
     def action_copy(self) -> None:
         if self._plan is not None and self._view is not None:
-            self._console.copy(plan_text(self._plan, self._view), "the plan")
+            self._face.copy(plan_text(self._plan, self._view), "the plan")
 
     def action_scroll(self, rows: int) -> None:
         self.query_one("#body").scroll_relative(y=rows, animate=False)

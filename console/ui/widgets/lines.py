@@ -21,10 +21,22 @@ class RoleStyles(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in Role}
 
     ascii_only = reactive(False)
+    _role_styles: dict[tuple[Role, bool], Style] | None = None
 
     def style_of(self, role: Role, bold: bool) -> Style:
-        style = self.get_component_rich_style(f"role--{role}")
-        return style + Style(bold=True) if bold else style
+        if self._role_styles is None:
+            self._role_styles = {}
+        style = self._role_styles.get((role, bold))
+        if style is None:
+            # Only what the role sets: the ground is the widget's own, which changes with the verdict.
+            style = self.rich_style + self.get_component_rich_style(f"role--{role}", partial=True)
+            style = style + Style(bold=True) if bold else style
+            self._role_styles[role, bold] = style
+        return style
+
+    def notify_style_update(self) -> None:
+        self._role_styles = None
+        super().notify_style_update()
 
     def strip_of(self, line: Line, width: int) -> Strip:
         """Render a line to exactly `width` cells."""

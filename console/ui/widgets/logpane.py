@@ -1,7 +1,7 @@
 """The log: a window on the engine's log buffer by absolute line numbers, with a gutter, search and follow.
 
-Lines are rendered when they are seen, never when they arrive; strips are kept by line number. Text reaches the screen as
-text: control characters were made visible by the buffer's reader, and no markup is ever interpreted.
+Lines are rendered when they are seen, never when they arrive; strips are kept by line number. Text reaches the screen
+as text: control characters were made visible by the buffer's reader, and no markup is ever interpreted.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ class LogPane(ScrollView, RoleStyles, can_focus=True):
         """Show a line a third down the pane and stop following."""
         self._set_following(False)
         row = number - self._log.first
-        self.scroll_to(y=max(0, min(self._bottom(), row - self.size.height // 3)), animate=False, immediate=True, force=True)
+        self.scroll_to(
+            y=max(0, min(self._bottom(), row - self.size.height // 3)), animate=False, immediate=True, force=True
+        )
         self.refresh()
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
@@ -179,6 +181,8 @@ class LogPane(ScrollView, RoleStyles, can_focus=True):
     def search_again(self, direction: int) -> bool:
         """Go to the next (1) or the previous (-1) hit, around the ends."""
         if self._pattern is None:
+            self._search_label = "nothing searched yet: / asks"
+            self.post_message(self.Moved())
             return False
         here = self._cursor if self._cursor is not None else self._log.first + self.scroll_offset.y
         found = self._log.search(self._pattern, here + direction, direction)
@@ -339,4 +343,3 @@ class LogPane(ScrollView, RoleStyles, can_focus=True):
 
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
-
