@@ -211,3 +211,9 @@ def test_run_started_by_hand_has_no_exit_record_but_may_have_a_cause() -> None:
 
     assert found.reason is Reason.PYTHON_EXCEPTION
     assert any(fact.text == "none: no keeper started it" for fact in found.facts)
+
+
+def test_consequence_that_is_written_first_is_still_none_of_a_cause() -> None:
+    log = "[rank1]: torch.distributed.DistBackendError: NCCL error: remote process exited\n[rank3]: KeyError: 'hidden'"
+
+    assert why(log, code=1).detail == "KeyError: 'hidden'"

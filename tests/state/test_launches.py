@@ -10,7 +10,7 @@ from console.protocol import CudaRecord, ExitRecord, HostStage, LogIdent, RunRec
 from console.reasons import Exit
 from console.state import events
 from console.state.snapshot import snapshot
-from tests.state.story import LOG, Story, done, sample
+from tests.state.story import LOG, T0, Story, done, sample
 
 DONE, ACTIVE, PENDING = StageState.DONE, StageState.ACTIVE, StageState.PENDING
 FAILED, NOT_REACHED, UNKNOWN, SKIPPED = (
@@ -738,3 +738,27 @@ def test_step_that_seems_written_before_its_run_was_accepted_gives_no_negative_l
 
     assert story.snapshot.run is not None
     assert story.snapshot.run.launch_s == 0.0
+
+
+def test_times_of_a_run_from_before_the_host_restarted_are_those_of_its_wall_clock() -> None:
+    story = Story().stepping(20).down().after(600)
+    story.tell(events.LinkWentUp(at=story.at, bt=30.0, wall=story.at, boot="other/18", rtt_s=0.0))
+
+    story.tell(events.HostSaid(at=story.at, state=StateEvent(bt=30.0, wall=story.at, run=story.record)))
+
+    assert story.snapshot.run is not None
+    assert story.snapshot.run.accepted_at == T0
+
+
+def test_hand_started_run_is_spoken_of_although_a_straggler_of_the_last_own_run_lives() -> None:
+    story = Story().stepping(20)
+    end = ExitRecord(code=1, ended_bt=story.bt, stragglers=("tensorboard (pid 7)",))
+    story.record = replace(story.record, exit=end, state="running", alive=True)
+    story.hand()
+    hand = story.state.host.said
+
+    assert hand is not None
+    story.after(1).said(story.record, hand=hand.hand)
+
+    assert story.snapshot.run is not None
+    assert story.snapshot.run.by_hand
