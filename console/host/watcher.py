@@ -151,6 +151,7 @@ class Watcher:
         found = self._runs.newest()
         current = records.current(found)
         self._live = records.live(found)
+        self._hand = not_ours(self._hand, found)
         self._watch_processes(found)
         if current is not None:
             current = dict(current, stopping=current.get("stopping") or _stopping(found, current))
@@ -312,6 +313,15 @@ def find_by_hand(spec: Dict[str, Any], ours: List[records.Record]) -> List[Dict[
         log_glob=naming.log_glob(spec["log"]),
         cwd=spec.get("cwd") or "",
     )
+
+
+def not_ours(hand: List[Dict[str, Any]], found: List[records.Record]) -> List[Dict[str, Any]]:
+    """Return the runs that are not below a keeper or main process of ours.
+
+    Discovery takes its time: a run that a keeper has spawned meanwhile may be among what it found.
+    """
+    roots = {record[key]["pid"] for record in found for key in ("keeper", "main") if record[key + "_alive"]}
+    return [run for run in hand if not roots & {run["main"]["pid"], *procfs.ancestors(run["main"]["pid"])}]
 
 
 def _program(pid: int) -> str:

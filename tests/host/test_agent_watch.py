@@ -358,6 +358,39 @@ def test_who_replaces_the_run_is_told_on_the_run(tmp_path: Path, spec: Spec, kee
         awaited(lambda: (run := run_of(agent)) and run.stopping == "bert")
 
 
+def test_a_keepers_own_run_is_never_told_as_started_by_hand(
+    tmp_path: Path, trainer: Path, spec: Spec, keeper: Any
+) -> None:
+    """Discovery may look just after a spawn that it does not know of; here it does so for certain."""
+    one = keeper("r-1")
+    code = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    with (tmp_path / "own.log").open("wb") as log:
+        parent = subprocess.Popen(
+            [sys.executable, "-c", code, sys.executable, "-u", str(trainer), "0"], stdout=log, start_new_session=True
+        )
+    try:
+        with Agent() as agent:
+            agent.watch(spec(), tmp_path / "state")
+            awaited(lambda: hands(agent))
+            stat = procfs.read_stat(parent.pid)
+            assert stat is not None
+            one.ident = {"pid": parent.pid, "start": stat.start}
+            one.status("running", main=hand_main(agent))
+
+            awaited(state_is(agent, "running"))
+            told = [event for event in agent.of(protocol.StateEvent) if event.run and event.run.state == "running"]
+    finally:
+        os.killpg(parent.pid, signal.SIGKILL)
+        parent.wait()
+
+    assert [event.hand for event in told] == [()] * len(told)
+
+
+def hand_main(agent: Agent) -> dict[str, int]:
+    main = hands(agent)[0].main
+    return {"pid": main.pid, "start": main.start}
+
+
 def test_twenty_looks_a_second_cost_next_to_nothing(tmp_path: Path, keeper: Any) -> None:
     for number in range(30):
         keeper(f"r-{number}").status("ended")
