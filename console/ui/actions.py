@@ -52,7 +52,8 @@ def situation_of(
 ) -> Situation:
     return Situation(
         verdict=snapshot.verdict, read_only=read_only or snapshot.read_only,
-        link_up=snapshot.link.state is LinkState.UP, link_lost=snapshot.link.state in (LinkState.LOST, LinkState.REFUSED),
+        link_up=snapshot.link.state is LinkState.UP,
+        link_lost=snapshot.link.state in (LinkState.LOST, LinkState.REFUSED),
         run_alive=bool(snapshot.run and snapshot.run.alive), contact=needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels,
     )  # fmt: skip

@@ -698,7 +698,8 @@ def raw(text: str, offset: int = 0) -> RawLine:
 def step_log(before: int = 24) -> LogBuffer:
     log = LogBuffer()
     early = [
-        f"[14:30:{n:02d}] step {18360 + n}/60000 | loss 1.19{60 + n} | acc 0.548 | lr 5.12e-04 | tok/s 21,4{n:02d} | hs_queue min_ready=6 max_depth=15"
+        f"[14:30:{n:02d}] step {18360 + n}/60000 | loss 1.19{60 + n} | acc 0.548 | lr 5.12e-04 | tok/s 21,4{n:02d}"
+        " | hs_queue min_ready=6 max_depth=15"
         for n in range(before)
     ]
     log.append([raw(text) for text in [*early, *_STEP_LINES.splitlines()]])

@@ -149,7 +149,8 @@ def why_panel(snapshot: Snapshot, width: int, look: Look, *, narrow: bool) -> Vi
     ]
     reason = snapshot.reason
     if reason is None:
-        return (*view, (Span("  "), dim("nothing was recorded: how it ended is unknown")))
+        nothing = "nothing was recorded: how it ended is unknown"
+        return (*view, *((Span("  "), dim(text)) for text in wrap(nothing, width - 4)))
     indent = 1 if narrow else 2
     for index, fact in enumerate(reason.facts):
         mark, role = _mark(fact.severity, look)

@@ -129,7 +129,8 @@ def _refused_rows(plan: Plan, width: int) -> list[Line]:
                 )
             )
     if rows:
-        rows.append((_label(""), dim("so nothing is touched; the button is missing until this is mended")))
+        so = "so nothing is touched; the button is missing until this is mended"
+        rows += [(_label(""), dim(text)) for text in wrap(so, width - _LABEL)]
         rows.append(BLANK)
     return rows
 

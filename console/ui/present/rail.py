@@ -131,7 +131,11 @@ def _third_row(stage: StageStatus, room: int) -> Span:
 
 
 def _one_row(snapshot: Snapshot, width: int, look: Look, durations: bool) -> Line:
-    joints = ((True, f" {look.glyphs.rule} "), (True, " "), (False, "  ")) if durations else ((False, "  "),)
+    joints = (
+        ((True, f" {look.glyphs.rule} "), (True, " "), (False, "  "), (False, " "))
+        if durations
+        else ((False, "  "), (False, " "))
+    )
     for with_times, joint in joints:
         groups = [_short_stage(s, snapshot.at, look.glyphs, with_times) for s in snapshot.stages]
         line: list[Span] = []

@@ -119,7 +119,7 @@ class PlanScreen(ModalScreen[None]):
         self.query_one("#dialog").styles.border = ("round", parsed)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if time.monotonic() - self._shown_at < TYPE_AHEAD_S and action != "copy_text":
+        if self._too_early and action != "copy_text":
             return False
         restart = self._action == "restart"
         if action in ("edit", "rename", "toggle_cache"):
@@ -132,6 +132,10 @@ class PlanScreen(ModalScreen[None]):
                 and not self._busy
             )
         return True
+
+    @property
+    def _too_early(self) -> bool:
+        return time.monotonic() - self._shown_at < TYPE_AHEAD_S
 
     # --- planning ---
 
@@ -238,6 +242,8 @@ class PlanScreen(ModalScreen[None]):
 
     @on(Choice.Chosen)
     def _chosen(self, event: Choice.Chosen) -> None:
+        if self._too_early:
+            return
         if event.choice.id == "keep":
             self.dismiss()
         elif self.check_action("execute", (self._action,)):

@@ -1,0 +1,103 @@
+"""The screens as SVGs, at every size and in the states that matter: a change of look is a change of these files.
+
+`pytest tests/ui/test_pictures.py --snapshot-update` after having looked at the new pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from console.ui import plot
+from console.ui.app import ConsoleApp
+from console.ui.present.spans import as_text
+from console.ui.screens import plan as plan_module
+from console.ui.widgets.lines import LinesView
+from tests.ui import fixtures
+from tests.waiting import until_async
+
+Compare = Callable[..., bool]
+SIZES = ((160, 48), (120, 36), (80, 24), (60, 20))
+
+
+@pytest.fixture(autouse=True)
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setattr(plan_module, "TYPE_AHEAD_S", 0.0)
+    plot.load()
+
+
+async def _settled(pilot: Pilot[Any]) -> None:
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+def _after(*keys: str, shows: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
+    async def run(pilot: Pilot[Any]) -> None:
+        await _settled(pilot)
+        await pilot.press(*keys)
+        await until_async(lambda: shows in _all_rows(pilot), what=f"{shows!r} on the screen")
+        for node in pilot.app.query("Input"):
+            node.cursor_blink = False  # type: ignore[attr-defined]
+        await pilot.pause()
+
+    return run
+
+
+def _all_rows(pilot: Pilot[Any]) -> str:
+    return "\n".join(as_text(view.view) for view in pilot.app.screen.query(LinesView))
+
+
+def _app(scene: str, **plans: Any) -> ConsoleApp:
+    source = fixtures.SCENES[scene]()
+    if plans:
+        source.plans = list(plans.values())
+    return ConsoleApp(source, zone=UTC)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("scene", ["healthy", "launching", "failed", "link"])
+def test_overview(scene: str, size: tuple[int, int], snap_compare: Compare) -> None:
+    assert snap_compare(_app(scene), terminal_size=size, run_before=_settled)
+
+
+@pytest.mark.parametrize(
+    "scene", ["stalled", "ended", "nan", "slow", "idle", "connecting", "refused", "by-hand", "late", "read-only"]
+)
+def test_other_states(scene: str, snap_compare: Compare) -> None:
+    assert snap_compare(_app(scene), terminal_size=(120, 36), run_before=_settled)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize(
+    ("key", "plan", "shows"),
+    [
+        ("r", fixtures.RESTART_PLAN, "about 3m 45s"),
+        ("s", fixtures.STOP_PLAN, "20 s grace"),
+        ("r", fixtures.REFUSED_PLAN, "may not be executed"),
+        ("r", fixtures.LOCKED_PLAN, "is restarting"),
+    ],
+    ids=["restart", "stop", "refused", "locked"],
+)
+def test_dialogs(key: str, plan: Any, shows: str, size: tuple[int, int], snap_compare: Compare) -> None:
+    app = _app("healthy", first=plan)
+    assert snap_compare(app, terminal_size=size, run_before=_after(key, shows=shows))
+
+
+def test_help(snap_compare: Compare) -> None:
+    assert snap_compare(_app("healthy"), terminal_size=(120, 36), run_before=_after("question_mark", shows="all keys"))
+
+
+def test_light_theme(snap_compare: Compare) -> None:
+    app = ConsoleApp(fixtures.SCENES["failed"](), zone=UTC, light=True)
+    assert snap_compare(app, terminal_size=(120, 36), run_before=_settled)
+
+
+def test_ascii_only(snap_compare: Compare) -> None:
+    app = ConsoleApp(fixtures.SCENES["healthy"](), zone=UTC, ascii_only=True)
+    assert snap_compare(app, terminal_size=(120, 36), run_before=_settled)

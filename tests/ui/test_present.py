@@ -1,0 +1,316 @@
+"""What the presentation says: whole facts, numbers never cut, every state at every size."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model import LogState, LogStatus, Snapshot, Verdict
+from console.ui.bigtext import big, can_draw
+from console.ui.present import words
+from console.ui.present.band import draw_band
+from console.ui.present.frame import age_span, footer, header, title
+from console.ui.present.gpus import gpu_line, gpu_panel
+from console.ui.present.launch import launch_panel, why_panel
+from console.ui.present.layout import Middle, lay_out
+from console.ui.present.logtitle import empty_log, log_title
+from console.ui.present.look import ASCII, VERDICT_WORDS, Look, to_ascii
+from console.ui.present.plan import plan_view, what_changed
+from console.ui.present.rail import draw_rail
+from console.ui.present.report import pane_title, report
+from console.ui.present.spans import Span, as_text, cells, keep_end, text_of, whole_facts, width_of, wrap
+from console.ui.present.verdict import verdict_facts
+from tests.ui import fixtures
+from tests.ui.fixtures import replace
+
+LOOK = Look(zone=UTC)
+SNAPSHOTS = {name: scene().snapshot for name, scene in fixtures.SCENES.items()}
+WIDTHS = (40, 60, 72, 80, 100, 110, 120, 150, 160, 220)
+
+
+def test_facts_are_dropped_whole_from_the_end() -> None:
+    facts = ["step 18,420", "2h 14m since the first step", "loss 1.192"]
+
+    assert whole_facts(facts, 60) == "step 18,420 · 2h 14m since the first step · loss 1.192"
+    assert whole_facts(facts, 50) == "step 18,420 · 2h 14m since the first step"
+    assert whole_facts(facts, 20) == "step 18,420"
+
+
+@given(st.text(alphabet="ab /.:,0123456789é漢", max_size=200), st.integers(2, 80))
+def test_wrapping_loses_nothing_but_blanks(text: str, width: int) -> None:
+    rows = wrap(text, width)
+
+    assert all(cells(row) <= width for row in rows)
+    assert "".join(rows).replace(" ", "") == text.replace(" ", "")
+
+
+def test_a_phase_that_does_not_fit_keeps_its_numbers() -> None:
+    assert keep_end("Loading checkpoint shards 5/12 42 %", 18) == "shards 5/12 42 %"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_no_row_of_any_state_is_wider_than_the_screen(name: str, width: int) -> None:
+    snapshot = SNAPSHOTS[name]
+    narrow = width < 110
+    views = [
+        draw_band(verdict_facts(snapshot, LOOK), width, big_letters=width >= 110),
+        draw_rail(snapshot, width, LOOK, rows=3) if width >= 110 else (),
+        (header(snapshot, width, LOOK), gpu_line(snapshot, width, LOOK)),
+        launch_panel(snapshot, width, 9, LOOK, narrow=narrow),
+        why_panel(snapshot, width, LOOK, narrow=narrow),
+        gpu_panel(snapshot, max(36, width // 2), 12, LOOK, narrow=narrow, wide=width >= 150),
+        (log_title(snapshot, width, LOOK, following=True, unseen=0, narrow=narrow),),
+    ]
+    limits = [width] * 5 + [max(36, width // 2), width]
+
+    for view, limit in zip(views, limits, strict=True):
+        assert [text_of(line) for line in view if width_of(line) > limit] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["failed", "ended", "interrupted", "refused"])
+def test_the_cause_of_a_failure_is_never_cut(name: str, width: int) -> None:
+    snapshot = SNAPSHOTS[name]
+    facts = verdict_facts(snapshot, LOOK)
+
+    shown = as_text(draw_band(facts, width, big_letters=width >= 110))
+
+    cause = facts.cause or facts.first[0]
+    assert _squeezed(cause) in _squeezed(_right_of(shown, "safe", "next"))
+
+
+def _right_of(text: str, *labels: str) -> str:
+    """Take the big letters and the labels away; what remains is running text."""
+    plain = re.sub(r"[█▀▄]", " ", text)
+    return re.sub(rf"^\s*({'|'.join(labels)})\b", "", plain, flags=re.M)
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_no_number_of_the_verdict_ends_in_an_ellipsis(name: str, width: int) -> None:
+    band = as_text(draw_band(verdict_facts(SNAPSHOTS[name], LOOK), width, big_letters=width >= 110))
+
+    assert "…" not in band
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_has_a_word_and_can_be_drawn_big(verdict: Verdict) -> None:
+    snapshot = replace(SNAPSHOTS["healthy"], verdict=verdict)
+
+    facts = verdict_facts(snapshot, LOOK)
+
+    assert facts.word
+    assert facts.glyph
+    assert can_draw(facts.word)
+    assert can_draw(facts.number)
+    assert len({len(row) for row in big(facts.word)}) == 1
+    assert verdict in VERDICT_WORDS
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_a_bare_snapshot_of_any_verdict_can_be_shown(verdict: Verdict) -> None:
+    bare = replace(fixtures.CONNECTING, verdict=verdict)
+
+    facts = verdict_facts(bare, LOOK)
+
+    for width in (60, 120):
+        assert draw_band(facts, width, big_letters=width > 110)
+    assert report(bare, [], LOOK)
+    assert pane_title(bare, LOOK)
+
+
+def test_the_big_number_is_an_age_while_the_link_is_lost() -> None:
+    facts = verdict_facts(SNAPSHOTS["link"], LOOK)
+
+    assert (facts.number, facts.caption) == ("42s", "since the last word")
+    assert facts.first == ("jump host ops@jump does not answer", "attempt 4 in 8 s")
+    assert facts.second[0] == "last known: STEPPING"
+
+
+def test_a_host_never_heard_of_shows_no_age_and_no_last_value() -> None:
+    facts = verdict_facts(SNAPSHOTS["refused"], LOOK)
+
+    assert facts.word == "NO LINK"
+    assert facts.number == facts.caption == ""
+    assert facts.second == ("nothing was heard of this host yet",)
+
+
+def test_a_launch_without_history_counts_up_and_promises_nothing() -> None:
+    stages = tuple(replace(stage, usual_s=None) for stage in fixtures.LAUNCH)
+    facts = verdict_facts(replace(fixtures.LAUNCHING, stages=stages), LOOK)
+
+    assert facts.number == "1m17s"
+    assert facts.caption == "since it was accepted"
+    assert "usually" not in " ".join(facts.first)
+
+
+def test_gpus_of_unknown_owner_are_not_counted_as_free() -> None:
+    gpus = replace(fixtures.GPUS_FREE, gpus=(replace(fixtures.GPUS_FREE.gpus[0], owner="unknown"),))
+    facts = verdict_facts(replace(fixtures.LAUNCH_FAILED, gpus=gpus), LOOK)
+
+    assert facts.number == "?/1"
+
+
+def test_a_value_that_is_not_known_is_a_question_mark_and_not_zero() -> None:
+    gpu = replace(fixtures.GPUS.gpus[0], used_bytes=None, util_pct=None, power_w=None, temperature_c=None)
+    panel = gpu_panel(
+        replace(fixtures.HEALTHY, gpus=replace(fixtures.GPUS, gpus=(gpu,))), 57, 12, LOOK, narrow=False, wide=False
+    )
+
+    row = text_of(panel[2])
+
+    assert row.count("?") == 5
+    assert "0 %" not in row
+
+
+def test_columns_of_the_gpu_table_stand_below_each_other() -> None:
+    for narrow, wide, width in ((False, False, 57), (False, True, 65), (True, False, 38)):
+        panel = gpu_panel(fixtures.HEALTHY, width, 12, LOOK, narrow=narrow, wide=wide)
+        rows = [text_of(line) for line in panel if " %" in text_of(line)][:8]
+
+        assert len({row.index(" %") for row in rows}) == 1
+        assert len({len(row) for row in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    ("age", "text", "role"), [(0.5, "live", "faint"), (5.0, "5 s old", "dim"), (7.0, "7 s old", "warn")]
+)
+def test_ages_turn_amber_from_three_periods_on(age: float, text: str, role: str) -> None:
+    span = age_span(age, 2.0)
+
+    assert (span.text, span.role) == (text, role)
+
+
+def test_a_title_drops_facts_but_never_its_age() -> None:
+    facts = [(Span("now 21.5K"),), (Span("steady 21.4K ±0.2"),)]
+
+    line = title("tok/s", facts, Span("42 s old"), 42, LOOK)
+
+    assert "now 21.5K" in text_of(line)
+    assert "steady" not in text_of(line)
+    assert "42 s old" in text_of(line)
+
+
+def test_help_and_quit_never_leave_the_footer() -> None:
+    keys = [("r", "restart"), ("s", "stop"), ("/", "search")]
+
+    for width in range(24, 120):
+        line = text_of(footer(keys, [("?", "help"), ("q", "quit, launch goes on")], width))
+        assert "? help" in line
+        assert "q quit" in line
+        assert cells(line) <= width
+
+
+def test_the_host_clock_is_mentioned_only_beyond_two_seconds() -> None:
+    near = text_of(header(fixtures.HEALTHY, 160, LOOK))
+    far = text_of(header(replace(fixtures.HEALTHY, link=replace(fixtures.LINK, clock_offset_s=-7.25)), 160, LOOK))
+
+    assert "clock" not in near
+    assert "host clock −7.2 s" in far
+
+
+@pytest.mark.parametrize(
+    ("log", "text"),
+    [
+        (LogStatus(state=LogState.MISSING, path="/w/a.log", detail="the directory exists"),
+         "log not there yet: /w/a.log (the directory exists)"),
+        (LogStatus(state=LogState.EMPTY, path="/w/a.log"), "0 B for 1m 04s · GPUs work: buffered?"),
+        (LogStatus(state=LogState.NONE), "no log is known for this run"),
+    ],
+)  # fmt: skip
+def test_an_empty_log_says_what_it_is_empty_of(log: LogStatus, text: str) -> None:
+    assert empty_log(replace(fixtures.LAUNCHING, log=log)) == text
+
+
+def test_in_ascii_every_width_stays() -> None:
+    look = Look(glyphs=ASCII, zone=UTC)
+    for snapshot in SNAPSHOTS.values():
+        for line in (*draw_rail(snapshot, 120, look, rows=1), header(snapshot, 120, look)):
+            plain = to_ascii(text_of(line))
+            assert plain.isascii()
+            assert len(plain) == cells(text_of(line))
+
+
+@pytest.mark.parametrize("height", range(10, 60))
+@pytest.mark.parametrize("name", ["healthy", "launching", "failed", "link", "stalled", "ended"])
+def test_the_log_keeps_four_rows_at_any_height(name: str, height: int) -> None:
+    snapshot = SNAPSHOTS[name]
+    for width in WIDTHS:
+        big_letters = width >= 110 and height >= 30
+        band = draw_band(
+            verdict_facts(snapshot, LOOK), width, big_letters=big_letters, airy=width >= 150 and height >= 44
+        )
+        layout = lay_out(snapshot, width, height, band_rows=len(band), why_rows=6, big=big_letters)
+        used = layout.header + len(band) + layout.rail_rows + 2 * layout.airy + layout.middle_rows + 1
+        if height >= 20:
+            assert height - used >= 5, (width, layout)
+
+
+def test_the_middle_answers_the_question_of_the_moment() -> None:
+    found = {name: lay_out(s, 120, 36, band_rows=4, why_rows=6, big=True).middle for name, s in SNAPSHOTS.items()}
+
+    assert found["launching"] is Middle.LAUNCH
+    assert found["failed"] is found["ended"] is Middle.WHY
+    assert found["healthy"] is found["stalled"] is found["link"] is Middle.SPEED
+
+
+def test_a_refused_plan_has_no_button_and_its_check_stands_first() -> None:
+    view = plan_view(fixtures.REFUSED_PLAN, fixtures.HEALTHY, fixtures.Overrides(), 106, LOOK)
+
+    assert view.act is None
+    assert "may not be executed" in text_of(view.rows[0])
+
+
+def test_enter_may_start_only_where_nothing_is_killed() -> None:
+    kills = plan_view(fixtures.RESTART_PLAN, fixtures.HEALTHY, fixtures.Overrides(), 106, LOOK)
+    starts = plan_view(fixtures.START_PLAN, fixtures.IDLE, fixtures.Overrides(), 106, LOOK)
+
+    assert (kills.enter_acts, starts.enter_acts) == (False, True)
+    assert starts.act == "R start slammed6"
+
+
+@pytest.mark.parametrize("width", [50, 70, 74, 106])
+def test_rows_of_a_plan_stay_within_the_dialog(width: int) -> None:
+    for plan in (fixtures.RESTART_PLAN, fixtures.STOP_PLAN, fixtures.REFUSED_PLAN, fixtures.LOCKED_PLAN):
+        view = plan_view(plan, fixtures.HEALTHY, fixtures.Overrides(), width, LOOK)
+        assert [text_of(r) for r in view.rows if width_of(r) > width] == []
+
+
+def test_what_changed_under_an_open_plan_is_said_in_words() -> None:
+    gone = replace(fixtures.RESTART_PLAN, replaces=fixtures.PROCESSES[:1])
+
+    assert what_changed(fixtures.RESTART_PLAN, gone) == "pid 84941 is gone"
+    assert what_changed(gone, fixtures.RESTART_PLAN).startswith("pid 84941 (train_dflash_pipeline.py) is new")
+    assert what_changed(gone, gone) == ""
+
+
+def test_the_report_holds_verdict_cause_stages_and_log() -> None:
+    text = report(fixtures.LAUNCH_FAILED, ["+ cd /root", "boom"], LOOK)
+
+    assert text.startswith("ct200 slammed6: FAILED")
+    for part in ("Permission denied", "safe: slammed5 was stopped", "✗ spawned 0.2 s", "  boom"):
+        assert part in text
+
+
+def test_the_pane_title_names_the_failed_stage() -> None:
+    assert pane_title(fixtures.LAUNCH_FAILED, LOOK) == "✗ ct200 slammed6 FAILED spawned"
+
+
+def test_control_characters_of_foreign_names_never_reach_a_row() -> None:
+    evil = "a\x1b]0;x\x07\u202eb\x9b31m"
+    run = replace(fixtures.RUN, name=evil)
+    snapshot: Snapshot = replace(fixtures.HEALTHY, run=run)
+
+    text = as_text(draw_band(verdict_facts(snapshot, LOOK), 120, big_letters=True)) + pane_title(snapshot, LOOK)
+
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert words.one_line("a\nb") == "a b"
