@@ -257,6 +257,8 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     detail: str = ""
     stopping: str | None = None
     """Operator whose stop or restart is being carried out on this run."""
+    stopping_text: str = ""
+    """How far the keeper is with it: `TERM, 14 s of 20 s left`."""
     spawned_bt: float | None = None
 
 

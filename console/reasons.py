@@ -155,3 +155,24 @@ def reason_of(slug: str | None) -> Reason:
         return Reason(slug or "")
     except ValueError:
         return Reason.UNKNOWN
+
+
+ENTRY_REASONS = frozenset(
+    {
+        Reason.WRAPPER_MISSING,
+        Reason.CONTAINER_MISSING,
+        Reason.CONTAINER_STOPPED,
+        Reason.CONTAINER_FROZEN,
+        Reason.PYTHON_MISSING,
+        Reason.PYTHON_TOO_OLD,
+        Reason.PYTHON_INCOMPLETE,
+        Reason.BOOTSTRAP_FAILED,
+        Reason.AGENT_ENDED,
+    }
+)
+"""The host was reached, but not the container or the Python in it."""
+
+
+def link_exit_code(reason: Reason) -> Exit:
+    """Return 31 for the way into the container or its Python, else 30."""
+    return Exit.ENTRY if reason in ENTRY_REASONS else Exit.LINK

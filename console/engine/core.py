@@ -21,7 +21,7 @@ from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent
 from console.link.link import Link
 from console.link.payload import build_payload, entry_line
 from console.model import Accepted, LinkState, Overrides, Plan, Snapshot
-from console.reasons import ConsoleError, Exit, Reason, reason_of
+from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 from console.state import events, machine
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
@@ -165,7 +165,7 @@ class Engine:
         link = self.snapshot.link
         if link.state is not LinkState.UP:
             detail = link.detail or link.reason or str(link.state)
-            raise ConsoleError(Reason.NO_LINK, detail, requests.link_exit_code(reason_of(link.reason)))
+            raise ConsoleError(Reason.NO_LINK, detail, link_exit_code(reason_of(link.reason)))
 
     # -- life ---------------------------------------------------------------------------------------------------------
 

@@ -29,24 +29,6 @@ _EXIT_CODES = {
     Reason.NOTHING_RUNS: Exit.NOTHING_RUNS,
     Reason.PROTOCOL: Exit.BUG,
 }
-_ENTRY_REASONS = frozenset(
-    {
-        Reason.WRAPPER_MISSING,
-        Reason.CONTAINER_MISSING,
-        Reason.CONTAINER_STOPPED,
-        Reason.CONTAINER_FROZEN,
-        Reason.PYTHON_MISSING,
-        Reason.PYTHON_TOO_OLD,
-        Reason.PYTHON_INCOMPLETE,
-        Reason.BOOTSTRAP_FAILED,
-        Reason.AGENT_ENDED,
-    }
-)
-
-
-def link_exit_code(reason: Reason) -> Exit:
-    """Return 31 for the way into the container or its Python, else 30."""
-    return Exit.ENTRY if reason in _ENTRY_REASONS else Exit.LINK
 
 
 def run_spec(name: str, target: Target, overrides: Overrides) -> RunSpec:

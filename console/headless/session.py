@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from console.config import Target
 from console.engine import Engine
 from console.model import LinkState, LogState, Snapshot
-from console.reasons import ConsoleError, Exit, Reason, reason_of
+from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 
 
 def operator() -> str:
@@ -94,8 +94,6 @@ def _all_have_spoken(snapshot: Snapshot) -> bool:
 
 def link_error(snapshot: Snapshot) -> ConsoleError:
     """Return the link's failure as an error with its exit code."""
-    from console.engine import link_exit_code
-
     reason = reason_of(snapshot.link.reason or Reason.LINK_LOST)
     return ConsoleError(reason, snapshot.link.detail, link_exit_code(reason))
 

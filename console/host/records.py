@@ -26,7 +26,7 @@ _FROM_REQUEST = ("action", "name", "operator", "origin", "note", "accepted_wall"
 _FIELDS = (
     *_FROM_REQUEST,
     *("target", "state", "argv", "cwd", "env", "log", "stages", "replaced_name", "keeper", "main", "cuda", "gpu_peak"),
-    *("reason", "detail", "stopping", "spawned_bt"),
+    *("reason", "detail", "stopping", "stopping_text", "spawned_bt"),
 )
 
 IsAlive = Callable[[int, int], bool]

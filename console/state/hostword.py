@@ -104,6 +104,7 @@ def _read_stop(state: TargetState, subject: Subject) -> TargetState:
     is_live = subject.record is None or (subject.record.exit is None and subject.record.state == "running")
     if by is not None and is_live:
         evidence = entry.evidence if entry is not None and entry.state == "active" else ""
+        evidence = evidence or (record.stopping_text if record is not None else "")
         if state.launch.reopened and not evidence:
             return state
         return launched(state, launch.StopBegan(bt=state.clock.bt(state.at), by=by, evidence=evidence))

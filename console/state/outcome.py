@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from console.model import LinkState, Run, Snapshot, Stage, StageState, StageStatus, Verdict
-from console.reasons import Exit, Reason, reason_of
+from console.reasons import Exit, link_exit_code, reason_of
 
 WANTED_STAGES = {"spawned": Stage.SPAWNED, "cuda": Stage.CUDA, "stepping": Stage.STEPPING}
 
@@ -16,19 +16,6 @@ _FAILED_CODES = {
     Stage.CUDA: Exit.FAILED_CUDA,
     Stage.STEPPING: Exit.FAILED_STEPPING,
 }
-_ENTRY = frozenset(
-    {
-        Reason.WRAPPER_MISSING,
-        Reason.CONTAINER_MISSING,
-        Reason.CONTAINER_STOPPED,
-        Reason.CONTAINER_FROZEN,
-        Reason.PYTHON_MISSING,
-        Reason.PYTHON_TOO_OLD,
-        Reason.PYTHON_INCOMPLETE,
-        Reason.BOOTSTRAP_FAILED,
-        Reason.AGENT_ENDED,
-    }
-)
 _RUNS = frozenset({Verdict.LAUNCHING, Verdict.STEPPING, Verdict.RUNNING, Verdict.SLOW, Verdict.STALLED, Verdict.NAN})
 _SICK = frozenset({Verdict.SLOW, Verdict.STALLED, Verdict.NAN})
 
@@ -158,15 +145,10 @@ def _link(snapshot: Snapshot, *, settled: bool) -> Outcome:
         outcome="link",
         word="LINK",
         where=snapshot.link.reason or "",
-        exit_code=link_exit_code(snapshot),
+        exit_code=link_exit_code(reason_of(snapshot.link.reason)),
         settled=settled,
         stage=_current(snapshot),
     )
-
-
-def link_exit_code(snapshot: Snapshot) -> Exit:
-    """31 for the way into the container or its Python, else 30."""
-    return Exit.ENTRY if reason_of(snapshot.link.reason) in _ENTRY else Exit.LINK
 
 
 def _status(snapshot: Snapshot, stage: Stage) -> StageStatus:
@@ -203,7 +185,7 @@ def check_exit_code(snapshot: Snapshot) -> Exit:
     """Exit code of `status --check`."""
     match snapshot.verdict:
         case Verdict.LINK_LOST | Verdict.NO_WORD:
-            return link_exit_code(snapshot)
+            return link_exit_code(reason_of(snapshot.link.reason))
         case Verdict.IDLE | Verdict.STOPPED | Verdict.FINISHED:
             return Exit.NOTHING_RUNS
         case Verdict.FAILED | Verdict.INTERRUPTED:
