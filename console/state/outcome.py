@@ -70,7 +70,7 @@ def _stage(snapshot: Snapshot, run: Run, wanted: str) -> Outcome:
     stage = WANTED_STAGES.get(wanted, Stage.STEPPING)
     status = _status(snapshot, stage)
     is_over = snapshot.verdict not in _RUNS
-    if not is_over and _is_reached(status):
+    if not is_over and _is_reached(status) and not _is_open_before(snapshot, stage):
         return _ok(snapshot, wanted, status)
     if not is_over:
         return _pending(snapshot)
@@ -92,6 +92,12 @@ def _stage(snapshot: Snapshot, run: Run, wanted: str) -> Outcome:
 def _is_reached(status: StageStatus) -> bool:
     """Proved, or not needed; what can't be known is never reached."""
     return status.state in (StageState.DONE, StageState.SKIPPED)
+
+
+def _is_open_before(snapshot: Snapshot, stage: Stage) -> bool:
+    """Whether an earlier stage still waits for its proof: quick first steps can be read before the spawn is proven."""
+    earlier = snapshot.stages[: list(Stage).index(stage)]
+    return any(s.state in (StageState.PENDING, StageState.ACTIVE, StageState.LATE) for s in earlier)
 
 
 def _how(snapshot: Snapshot) -> str:
