@@ -8,7 +8,7 @@ import fcntl
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Literal
 
@@ -20,15 +20,16 @@ _SESSIONS = CACHE / "sessions"
 _NUMBERS = {Flavour.PLAIN: 200, Flavour.SYSTEMD: 201, Flavour.MINIMAL: 202, Flavour.UNPRIVILEGED: 203}
 _FIRST_FRESH_NUMBER = 210
 
-# What Proxmox's `pct exec` hands over to; sessions of the wire's sshd go back to the namespace where lxc listens.
+# What Proxmox's `pct exec` hands over to, with the host's HOME; sessions of the wire's sshd go back to the namespace where lxc listens.
 _PCT = """#!/bin/sh
 [ "$1" = exec ] && [ "$3" = -- ] || {{ echo "lab: only 'pct exec ID -- CMD' is known" >&2; exit 255; }}
 id=$2; shift 3
+export HOME=/root
 exec {enter}lxc-attach -P {lxc} -n "$id" -- "$@"
 """
 
 Way = Literal["host", "jump", "wire"]
-Setting = str | int | float | bool | list[str] | dict[str, str]
+Setting = str | int | float | bool | list[str] | Mapping[str, str | float]
 
 
 class Lab:
@@ -198,6 +199,6 @@ def _exclusive() -> Iterator[None]:
 
 
 def _toml(value: Setting) -> str:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{json.dumps(key)} = {json.dumps(text)}" for key, text in value.items()) + " }"
     return json.dumps(value)

@@ -121,6 +121,8 @@ class Sshd:
 
     def _write_files(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
+        home = self._folder / "home"  # not this machine's: what its .bashrc does is no part of the lab
+        home.mkdir()
         host_key = self._folder / "host_ed25519"
         _new_key(host_key)
         kind, blob = host_key.with_suffix(".pub").read_text().split()[:2]
@@ -142,7 +144,7 @@ class Sshd:
             "LogLevel VERBOSE",
             "MaxStartups 200",
             "MaxSessions 100",
-            f"SetEnv PATH={self._programs}:{_SYSTEM_PATH}",
+            f"SetEnv PATH={self._programs}:{_SYSTEM_PATH} HOME={home}",
         ]
         (self._folder / "sshd_config").write_text("\n".join(server) + "\n")
         client = [
