@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import traceback
@@ -33,6 +34,23 @@ def log_line(text: str) -> OSError | None:
     except OSError as exc:
         return exc
     return None
+
+
+class _LogFile(logging.Handler):
+    """Warnings of any part, one line each; the file is made by the first of them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log_line(self.format(record))
+
+
+def log_to_file() -> None:
+    """Send what the parts log to the file: on the terminal it would stand amid the results or the screen."""
+    root = logging.getLogger()
+    if any(isinstance(handler, _LogFile) for handler in root.handlers):
+        return
+    handler = _LogFile(logging.WARNING)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    root.addHandler(handler)
 
 
 def report_bug(bug: BaseException) -> str:

@@ -208,6 +208,9 @@ def cli() -> None:
     Results go to stdout, progress to stderr. Exit codes: 0 reached, 2 usage or not confirmed, 3 refused, 4 locked,
     5 nothing runs, 6 unhealthy, 10-14 failed in the launch, 15 ended, 16 replaced, 20 timeout, 30 link, 31 container.
     """
+    from console.bugs import log_to_file
+
+    log_to_file()
 
 
 @cli.command("open")
@@ -399,7 +402,6 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that isn't UTF-8 must not end a command
-    _log_to_file()
     words = sys.argv[1:] if arguments is None else arguments
     called = Called(as_json=JSON in words[: words.index("--")] if "--" in words else JSON in words)
     try:
@@ -469,21 +471,6 @@ def _interrupted(called: Called) -> int:
     if called.as_json:
         output.emit_json(output.interrupted_json(called.target))
     return Exit.INTERRUPTED
-
-
-def _log_to_file() -> None:
-    """What the parts log goes to a file, never to the terminal; the file is made by the first line."""
-    import logging
-
-    class Lazily(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            from console.bugs import log_line
-
-            log_line(self.format(record))
-
-    handler = Lazily(logging.WARNING)
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    logging.getLogger().addHandler(handler)
 
 
 def _close_stdout_quietly() -> None:

@@ -13,6 +13,7 @@ from console import configwriter, tui
 from console.config import Target
 from console.demo import faults
 from console.demo.host import NAME, DemoHost
+from console.headless.follow import judge
 from console.headless.session import deadline_after, first_word, opened
 from console.reasons import ConsoleError, Exit, Reason
 from console.ui.palette import ExtraCommand
@@ -26,10 +27,16 @@ def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool
         return Exit.OK
     if serve is not None:
         return _serve(serve, fault, speed)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)  # a closed terminal, too, ends what the demo has started
     with tempfile.TemporaryDirectory(prefix="dflash-demo-") as folder, DemoHost(Path(folder), speed=speed) as host:
         starter = threading.Thread(target=_start_first_run, args=(host, fault), daemon=True)
         starter.start()
         return _screen(host, ascii_only=ascii_only)
+
+
+def _leave(number: int, _frame: object) -> None:
+    sys.exit(128 + number)
 
 
 def _screen(host: DemoHost, *, ascii_only: bool) -> int:
@@ -72,9 +79,6 @@ def _start_first_run(host: DemoHost, fault: str | None) -> None:
 
 
 async def _start(target: Target, *, until_spawned: bool) -> None:
-    from console.headless.follow import judge
-    from console.headless.session import deadline_after, first_word, opened
-
     async with opened(NAME, target) as engine:
         await first_word(engine, deadline_after(10.0))
         accepted = await engine.execute(await engine.plan("restart"))
@@ -92,7 +96,7 @@ def _serve(folder: Path, fault: str | None, speed: float) -> int:
     if config.exists():
         raise ConsoleError(Reason.CONFIG, f"{config} exists already and was left as it is", Exit.USAGE)
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     with DemoHost(folder, speed=speed) as host:
         configwriter.write_new(config, configwriter.render_whole(NAME, host.target))

@@ -16,19 +16,21 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import asyncssh
 
 from console.config import Deadlines, Gpus, Metrics, Stop, Target
 from console.demo import faults
-from console.host import procfs
+from console.host import discover, procfs
 
 NAME = "ct-demo"
 GPUS = 8
 _CUT_S = 20.0
 _STOP_S = 5.0
+_KEEPER_STARTS_WITHIN_S = 3.0
 
 _RUN_SH = """\
 #!/bin/sh
@@ -232,6 +234,9 @@ class DemoHost:
             if child.returncode is None:
                 child.kill()
                 await child.wait()
+            # What asyncssh still feeds to the child is only ever awaited here; after a cut it may never be done.
+            with contextlib.suppress(TimeoutError, OSError, asyncssh.Error):
+                await asyncio.wait_for(process.wait_closed(), 1.0)
 
     async def _close_server(self) -> None:
         if self._server is not None:
@@ -252,19 +257,31 @@ class DemoHost:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def _end_runs(self) -> None:
-        """Ask every keeper to stop its run; what is left after that is killed, by pid and start time."""
-        keepers = list(self._keepers())
-        for folder, _, _ in keepers:
-            _ask_to_stop(folder)
+        """Ask every keeper to stop its run, also one that is only just starting; then kill what is left, by pid."""
+        asked: set[Path] = set()
         deadline = procfs.boottime() + _STOP_S
-        while any(procfs.is_alive(pid, start) for _, pid, start in keepers) and procfs.boottime() < deadline:
+        while procfs.boottime() < deadline:
+            keepers = list(self._keepers())
+            for folder in {folder for folder, _, _ in keepers} - asked:
+                if _ask_to_stop(folder):
+                    asked.add(folder)
+            if not keepers and not self._is_starting_one():
+                break
             threading.Event().wait(0.02)
-        for _, pid, start in keepers:
-            if not procfs.is_alive(pid, start):
-                continue
-            for each in [pid, *procfs.descendants([pid], procfs.table())]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(each, signal.SIGKILL)
+        table = procfs.table()
+        for _, pid, _start in self._keepers():
+            _kill([pid, *procfs.descendants([pid], table)])
+        for run in discover.find_runs([str(self._home / "train_dflash_pipeline.py")]):
+            _kill([each["pid"] for each in run["pids"]])
+
+    def _is_starting_one(self) -> bool:
+        """Whether a request was taken whose keeper has not yet written who it is."""
+        for request in (self._home / "state" / "targets").glob("*/runs/*/request.json"):
+            with contextlib.suppress(OSError):
+                is_young = time.time() - request.stat().st_mtime < _KEEPER_STARTS_WITHIN_S
+                if is_young and not request.with_name("status.json").exists():
+                    return True
+        return False
 
     def _keepers(self) -> Iterator[tuple[Path, int, int]]:
         for path in (self._home / "state" / "targets").glob("*/runs/*/status.json"):
@@ -276,7 +293,13 @@ class DemoHost:
                 continue
 
 
-def _ask_to_stop(run_folder: Path) -> None:
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _ask_to_stop(run_folder: Path) -> bool:
     line = {"op": "stop", "operator": "demo", "origin": "end of the demo", "request": "demo-end", "signal": "TERM"}
     with contextlib.suppress(OSError):
         control = os.open(run_folder / "control", os.O_WRONLY | os.O_NONBLOCK)
@@ -284,6 +307,8 @@ def _ask_to_stop(run_folder: Path) -> None:
             os.write(control, json.dumps({**line, "grace_s": 2.0}).encode() + b"\n")
         finally:
             os.close(control)
+        return True
+    return False  # its FIFO is not there yet
 
 
 def _replace(path: Path, text: str, mode: int = 0o644) -> None:

@@ -1,0 +1,156 @@
+"""Every fault of the demo's catalogue, on a real run: the verdict, the reason and the exit code that it must lead to.
+
+What is expected follows from what the fault is, and stands here before anything was run: a program that ends within the
+second in which "spawned" is proven fails there (12); one that dies with only some of its contexts open fails at CUDA
+(13); what happens after the first steps is no failed launch (0) but an unhealthy (6) or an ended (15) run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from console.config import Deadlines, Stop
+from console.demo import faults
+from console.demo.host import DemoHost
+from console.state import health
+from tests.headless.running import Console
+from tests.waiting import until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What an operator must be told."""
+
+    launch: int
+    """Exit code of `restart`, which waits for steps."""
+    check: int
+    """Exit code of `status --check` once the fault has struck."""
+    verdict: str
+    reason: str | None
+    stage: str | None = None
+    """The stage that a failed launch is put down to."""
+
+
+EXPECTED = {
+    "exec-refused": Seen(launch=3, check=0, verdict="stepping", reason="exec_not_permitted"),
+    "bad-interpreter": Seen(launch=3, check=0, verdict="stepping", reason="bad_interpreter"),
+    "exit-at-once": Seen(launch=12, check=12, verdict="failed", reason="missing_module", stage="spawned"),
+    "exit-zero": Seen(launch=12, check=12, verdict="failed", reason="exit_without_step", stage="spawned"),
+    "no-cuda": Seen(launch=12, check=12, verdict="failed", reason="cuda_init_failed", stage="spawned"),
+    "traceback": Seen(launch=13, check=13, verdict="failed", reason="python_exception", stage="cuda"),
+    "oom-load": Seen(launch=13, check=13, verdict="failed", reason="cuda_oom", stage="cuda"),
+    "cuda-hang": Seen(launch=20, check=6, verdict="launching", reason="stage_late", stage="cuda"),
+    "nan": Seen(launch=0, check=6, verdict="nan", reason="nan_loss"),
+    "stall": Seen(launch=0, check=6, verdict="stalled", reason="stalled"),
+    "stall-idle": Seen(launch=0, check=6, verdict="stalled", reason="stalled"),
+    "sigkill": Seen(launch=0, check=15, verdict="ended", reason="sigkill_unknown"),
+    "buffered": Seen(launch=0, check=0, verdict="running", reason="output_buffered"),
+    "slow": Seen(launch=0, check=6, verdict="slow", reason="slow"),
+    "ignore-term": Seen(launch=0, check=0, verdict="stepping", reason=None),
+    "link-cut": Seen(launch=30, check=30, verdict="link_lost", reason=None),
+}
+BEFORE = [name for name, fault in faults.CATALOGUE.items() if fault.by is faults.By.SCRIPT]
+LAUNCH = [name for name, seen in EXPECTED.items() if seen.stage is not None]
+WHILE_RUNNING = ["nan", "stall", "stall-idle", "sigkill", "buffered", "slow"]
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """Loading takes 2.4 s, so that what goes wrong while the model loads comes after "spawned" was proven."""
+    deadlines = Deadlines(killing=20.0, cache=10.0, spawned=10.0, cuda=4.0, stepping=60.0)
+    with DemoHost(tmp_path_factory.mktemp("demo"), speed=8.0, load_s=30.0) as host:
+        yield Console(host, deadlines=deadlines, stop=Stop(grace_s=0.5))
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judge health within seconds: the run steps eight times a second, so that every rule keeps its proportions."""
+    for name, seconds in {"STALL_FLOOR_S": 2.0, "SILENT_S": 2.0, "SLOW_FOR_S": 2.0, "UNLEARNED_S": 20.0}.items():
+        assert hasattr(health, name)
+        monkeypatch.setattr(health, name, seconds)
+
+
+def test_every_fault_of_the_catalogue_has_an_expectation() -> None:
+    assert set(EXPECTED) == set(faults.CATALOGUE)
+
+
+@pytest.mark.parametrize("fault", LAUNCH)
+def test_fault_at_the_start_fails_the_launch_where_it_strikes(console: Console, fault: str) -> None:
+    expected = EXPECTED[fault]
+    console.free()
+    console.host.inject(fault)
+
+    done = console.restart("--json", "--timeout", "14s" if fault == "cuda-hang" else "30s")
+
+    answer = done.json
+    assert (done.code, answer["exit_code"]) == (expected.launch, expected.launch), answer
+    assert (answer["reason"], answer["stage"]) == (expected.reason, expected.stage), answer
+    status = console("status", "--check", "--json")
+    assert (status.json["verdict"], status.json["reason"], status.code) == (
+        expected.verdict,
+        expected.reason,
+        expected.check,
+    )
+
+
+@pytest.mark.parametrize("fault", BEFORE)
+def test_fault_of_the_script_is_refused_and_the_run_steps_on(console: Console, fault: str) -> None:
+    expected = EXPECTED[fault]
+    console.free()
+    before = console.restart("--json").json
+    console.host.inject(fault)
+
+    done = console.restart("--json")
+
+    assert (done.code, done.json["reason"], done.json["stage"]) == (expected.launch, expected.reason, "preflight")
+    status = console("status", "--check", "--json")
+    assert (status.json["verdict"], status.code) == (expected.verdict, expected.check)
+    assert status.json["pid"] == before["pid"]
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("fault", WHILE_RUNNING)
+def test_fault_while_running_is_seen_as_what_it_is(console: Console, fault: str) -> None:
+    expected = EXPECTED[fault]
+    console.free()
+    assert console.restart().code == expected.launch
+    assert console("wait", "--for", "step=30", "--timeout", "20s").code == 0
+    console.host.inject(f"{fault}:0" if faults.CATALOGUE[fault].arg else fault)
+
+    def told() -> tuple[str, str | None, int]:
+        done = console("status", "--check", "--json")
+        return done.json["verdict"], done.json["reason"], done.code
+
+    until(lambda: told()[0] != "stepping", 25, f"{fault} is noticed")
+    assert told() == (expected.verdict, expected.reason, expected.check)
+
+
+def test_run_that_ignores_term_is_killed_after_its_grace(console: Console) -> None:
+    console.free()
+    console.host.inject("ignore-term")
+    first = console.restart("--json")
+    console.host.inject("none")
+
+    second = console.restart("--json")
+
+    assert (first.code, second.code) == (0, 0)
+    killing = second.json["stages"][0]
+    assert killing["state"] == "done"
+    assert killing["took_s"] >= 0.5, killing
+
+
+def test_cut_link_is_called_lost_and_the_run_goes_on(console: Console) -> None:
+    console.free()
+    before = console.restart("--json").json
+    console.host.cut_link(6.0)
+
+    while_cut = console("restart", "--yes", "--json")
+    status = console("status", "--check", "--json")
+
+    assert (while_cut.code, status.code) == (EXPECTED["link-cut"].launch, EXPECTED["link-cut"].check)
+    assert status.json["verdict"] == EXPECTED["link-cut"].verdict
+    after = until(lambda: (done := console("status", "--json")).code == 0 and done.json, 15)
+    assert (after["pid"], after["verdict"]) == (before["pid"], "stepping")
