@@ -8,15 +8,15 @@ import time
 import traceback
 from pathlib import Path
 
-import platformdirs
-
-from console.configfile import APP
-
 _MAX_BYTES = 1 << 20  # a link that flaps for a week must not fill a home
 
 
 def log_path() -> Path:
     """Return the console's own log file (under the user's state directory)."""
+    import platformdirs
+
+    from console.configfile import APP
+
     return platformdirs.user_state_path(APP) / "console.log"
 
 

@@ -100,8 +100,18 @@ class Words(click.ParamType[list[str]]):
             self.fail(f"{value!r} can't be split into words: {exc}", param, ctx)
 
 
+class ReaderGone(Exception):
+    """Whoever read our output has closed the pipe."""
+
+
 class TargetGroup(click.Group):
     """`dflash-console NAME` opens the target NAME unless NAME is a command."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as exc:
+            raise ReaderGone from exc  # click itself would end with 1, which is our code for a bug
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -381,7 +391,13 @@ def init(host: str | None, **options: Any) -> int:
 @click.option(
     "--serve", type=click.Path(path_type=Path, file_okay=False), help="Only serve the host; write DIR/config.toml."
 )
-@click.option("--speed", type=click.FloatRange(min=0.1, max=100.0), default=1.0, show_default=True)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0.1, max=100.0),
+    default=1.0,
+    show_default=True,
+    help="How many times as fast the simulated trainer loads and steps.",
+)
 @click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
 def demo(**options: Any) -> int:
     """Try everything on this machine: real SSH, agent and keeper; simulated trainer and GPUs.
@@ -428,8 +444,9 @@ def _report(exc: Exception, called: Called) -> int:
 
 def _say(exc: Exception, called: Called) -> int:
     match exc:
-        case BrokenPipeError():
-            raise exc
+        case BrokenPipeError() | ReaderGone():
+            _close_stdout_quietly()
+            return _SIGPIPE
         case click.exceptions.Exit():
             return exc.exit_code
         case click.Abort():

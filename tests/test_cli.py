@@ -1,0 +1,152 @@
+"""The command line before anything is connected: help, mistakes, and what a script gets to read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from console import bugs
+from console.cli import Seconds, cli
+from tests.headless.running import call
+
+LATER = ("history", "compare", "watch", "doctor", "explain", "tmux")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["restart", "--help"], ["demo", "--help"], ["--version"]])
+def test_help_imports_neither_screen_nor_ssh(words: list[str]) -> None:
+    heavy = "{'textual', 'asyncssh', 'plotext', 'msgspec'}"
+    code = (
+        "import sys\nfrom console import cli\n"
+        f"try: cli.main({words!r})\nfinally: print({heavy} & set(sys.modules), file=sys.stderr)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+
+    assert (done.returncode, done.stderr.strip()) == (0, "set()")
+
+
+def test_help_of_every_command_says_what_each_option_does() -> None:
+    for name, command in cli.commands.items():
+        answer = CliRunner().invoke(cli, [name, "--help"])
+
+        assert answer.exit_code == 0, name
+        assert all(each.help for each in command.params if isinstance(each, click.Option)), name
+
+
+def test_help_shows_no_command_that_is_not_there_yet() -> None:
+    assert set(LATER).isdisjoint(cli.commands)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["status", "a", "b"], "unexpected extra argument"),
+        (["status", "--nosuch"], "No such option"),
+        (["status", "--timeout", "5x"], "expected 15, 15s, 2m or 1h"),
+        (["status", "--timeout", "-1"], "is negative"),
+        (["wait", "--for", "bogus"], "step=N"),
+        (["wait", "--for", "step=x"], "step=N"),
+        (["demo", "--fault", "nosuch"], "unknown fault 'nosuch'"),
+        (["demo", "--speed", "0"], "not in the range"),
+        (["restart", "--host", "h", "--command", "x", "--env", "NOEQUALS"], "expected NAME=VALUE"),
+        (["restart", "--host", "h", "--command", "x", "--name", "a/b"], "without '/'"),
+        (["restart", "--host", "h", "--command", "x", "--note", "a\udcff"], "not valid UTF-8"),
+        (["restart", "--host", "h", "--command", "'open"], "can't be split into words"),
+        (["statsu"], "Did you mean 'status'?"),
+        (["open", "--host", "h"], "needs a terminal"),
+    ],
+)
+def test_mistake_is_told_on_stderr_with_code_2(words: list[str], said: str) -> None:
+    done = call(*words)
+
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["status", "--json", "--nosuch"], ["restart", "nosuch", "--json"], ["wait", "--json", "--for", "bogus"]],
+)
+def test_with_json_a_mistake_is_one_object_too(words: list[str]) -> None:
+    answer = call(*words).json
+
+    assert next(iter(answer)) == "schema"
+    assert (answer["ok"], answer["exit_code"], answer["outcome"]) == (False, 2, "refused")
+    assert {"target", "run", "id", "at", "data_age_s", "reason", "detail", "safe", "next"} <= set(answer)
+
+
+def test_json_after_two_dashes_is_no_option() -> None:
+    assert call("status", "--", "--json").out == ""
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("15", 15), ("15s", 15), ("2m", 120), ("1h", 3600), ("250ms", 0.25)])
+def test_durations_have_units(text: str, seconds: float) -> None:
+    assert Seconds().convert(text, None, None) == seconds
+
+
+def test_host_that_is_not_there_is_a_result_with_code_30() -> None:
+    plain = call("status", "--host", "127.0.0.1", "--port", "1")
+    answer = call("status", "--host", "127.0.0.1", "--port", "1", "--json")
+
+    assert (plain.code, answer.code) == (30, 30)
+    assert plain.out.startswith("127.0.0.1 LINK-LOST last=unknown age=? link_unreachable: ")
+    assert (answer.json["verdict"], answer.json["reason"]) == ("link_lost", "link_unreachable")
+
+
+def test_warnings_of_the_parts_go_to_a_private_file_and_never_to_the_terminal() -> None:
+    done = call("status", "--host", "127.0.0.1", "--port", "1")
+
+    assert done.err == ""
+    assert "link_unreachable" in bugs.log_path().read_text()
+    assert bugs.log_path().stat().st_mode & 0o777 == 0o600
+
+
+def test_error_of_our_own_names_its_log_and_shows_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    from console import configfile
+
+    def broken() -> Path:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(configfile, "default_path", broken)
+
+    done = call("status", "--json")
+
+    assert (done.code, done.json["reason"]) == (1, "bug")
+    assert str(bugs.log_path()) in done.json["detail"]
+    assert "Traceback" not in done.err
+    assert "Traceback" in bugs.log_path().read_text()
+
+
+def run(shell_line: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell line in which `$C` is the command line."""
+    command = f"{sys.executable} -m console.cli"
+    return subprocess.run(
+        ["/bin/sh", "-c", shell_line],
+        env={**os.environ, "C": command, "PYTHONPATH": str(Path(__file__).parent.parent), **env},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_reader_that_leaves_ends_it_quietly_and_never_with_success() -> None:
+    # `true` is long gone when the link is found unreachable, some tenths of a second later.
+    done = run("{ $C status --host 127.0.0.1 --port 1; echo $? >&2; } | true")
+
+    assert done.stderr.split() == ["141"]
+
+
+def test_closed_stdin_and_foreign_locale_change_nothing() -> None:
+    done = run("$C status --host 127.0.0.1 --port 1 --json <&-", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+
+    assert done.returncode == 30
+    assert json.loads(done.stdout)["reason"] == "link_unreachable"
+    assert done.stderr == ""
