@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 
 from console.engine import Engine
 from console.headless import output
-from console.model import Plan, Run, Snapshot, Stage, StageState, StageStatus
+from console.model import LogState, Plan, Run, Snapshot, Stage, StageState, StageStatus
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import outcome
 
@@ -55,11 +56,42 @@ async def until_outcome(
         judged = judge(snapshot, wanted, run_id=run_id, since=since)
         return (snapshot, judged) if judged.settled else None
 
+    def complete(snapshot: Snapshot) -> tuple[Snapshot, outcome.Outcome] | None:
+        found = settled(snapshot)
+        return None if found is not None and _is_incomplete(*found) else found
+
     found = await engine.until(settled, deadline)
+    if found is not None and _is_incomplete(*found):
+        patience = asyncio.get_running_loop().time() + _PATIENCE_S
+        patience = patience if deadline is None else min(patience, deadline)
+        found = await engine.until(complete, patience) or settled(engine.snapshot) or found
     if found is not None:
         return found
     snapshot = engine.snapshot
     return snapshot, judge(snapshot, wanted, run_id=run_id, since=since)
+
+
+_PATIENCE_S = 3.0
+_LOOK_MARGIN_S = 0.25  # a look at the log may have taken so long to get here
+
+
+def _is_incomplete(snapshot: Snapshot, judged: outcome.Outcome) -> bool:
+    """Whether more is about to come: what settles an outcome is here before all that proves or explains it.
+
+    A quick run steps before the GPUs were asked again; the death is told before the log's last lines are read.
+    """
+    run, log = snapshot.run, snapshot.log
+    if run is not None and run.alive and judged.outcome == "reached":
+        cuda, stepping = (
+            next(status for status in snapshot.stages if status.stage is stage)
+            for stage in (Stage.CUDA, Stage.STEPPING)
+        )
+        return stepping.state is StageState.DONE and cuda.state is StageState.UNKNOWN and bool(cuda.want)
+    if run is None or run.exit is None or run.exit.at is None or judged.outcome not in ("failed", "ended"):
+        return False
+    if log.state in (LogState.NONE, LogState.MISSING, LogState.UNREADABLE):
+        return False
+    return not log.caught_up or log.at is None or log.at < run.exit.at + _LOOK_MARGIN_S
 
 
 def judge(snapshot: Snapshot, wanted: str, *, run_id: str | None = None, since: float | None = None) -> outcome.Outcome:

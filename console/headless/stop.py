@@ -37,8 +37,8 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
         found, judged = await follow.until_outcome(
             engine,
             "free",
-            # The stop of a hand-started run has a record of its own, which is never "the run" on the screen.
-            run_id=None if plan.replaced_by_hand else accepted.run_id,
+            # A stop may have a record of its own, which is never "the run" on the screen; a hand-started run has no id.
+            run_id=plan.replaced_id,
             deadline=deadline,
             progress=follow.Progress(quiet_before=True),
         )

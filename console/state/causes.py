@@ -34,7 +34,9 @@ class Cause(Struct, frozen=True):
 QUIET_LINES: Final = 20
 """So many ordinary lines behind an error say that it was handled, or belongs to an earlier attempt."""
 
-_PREFIX: Final = re.compile(r"^(?:\[?(?:default)?\d+\]?:|\[rank ?\d+\]:?|\(\w+ pid=\d+\)|rank ?\d+:) ?", re.IGNORECASE)
+_PREFIX: Final = re.compile(
+    r"^(?:\[?(?:default)?\d+\]?:(?!\d)|\[rank ?\d+\]:?|\(\w+ pid=\d+\)|rank ?\d+:) ?", re.IGNORECASE
+)
 
 # What others say after the first has failed, and tables of such: never a cause.
 _CONSEQUENCE: Final = re.compile(
