@@ -20,6 +20,7 @@ from . import (
     background,
     files,
     fingerprints,
+    loader,
     logtail,
     plan,
     procfs,
@@ -36,6 +37,9 @@ LEASE_S = 30.0
 # A loop that does not come around for so long beyond its lease hangs in /proc or on a dead mount: the kernel ends it.
 _WEDGED_S = 15.0
 PLAN_S = 60.0
+# Not in the first second of a connection, which belongs to the screen.
+_COMPILE_AFTER_S = 1.0
+_COMPILE_S = 30.0
 _LOG_STEP_S = 0.05
 _START_STEP_S = 0.01
 _IDLE_S = 1.0
@@ -70,6 +74,8 @@ class Agent:
         self._log_at = 0.0
         self._plans: Dict[int, background.Job] = {}
         self._starts: Dict[int, startkeeper.Start] = {}
+        self._compiling: Optional[background.Job] = None
+        self._compile_at = float("inf")
         self._operations: Dict[str, Callable[[Operation], Optional[Dict[str, Any]]]] = {
             "watch": self._watch,
             "ping": self._ping,
@@ -102,7 +108,8 @@ class Agent:
         poll.register(self._stdin, select.POLLIN)
         if self._out.waiting_bytes:
             poll.register(self._stdout, select.POLLOUT)
-        for fd in [*(self._watcher.fds() if self._watcher else ()), *(job.fd for job in self._plans.values())]:
+        jobs = [*self._plans.values(), *([self._compiling] if self._compiling else [])]
+        for fd in [*(self._watcher.fds() if self._watcher else ()), *(job.fd for job in jobs)]:
             poll.register(fd, select.POLLIN)
         timeout_s = max(0.0, self._due() - time.monotonic())
         return {fd for fd, _ in poll.poll(timeout_s * 1000)}
@@ -125,6 +132,7 @@ class Agent:
             self._watcher.step(ready)
         self._step_plans()
         self._step_starts()
+        self._step_compiling()
         if self._follower and time.monotonic() >= self._log_at:
             self._step_log()
         background.reap()
@@ -138,7 +146,7 @@ class Agent:
             self._watcher.close()
         if self._follower:
             self._follower.close()
-        for job in self._plans.values():
+        for job in [*self._plans.values(), *([self._compiling] if self._compiling else [])]:
             job.close()
         try:
             self._out.flush()
@@ -202,6 +210,7 @@ class Agent:
             self._watcher.close()
         self._watcher, self._lease_s = new, lease_s
         self._expires = time.monotonic() + lease_s
+        self._compile_at = min(self._compile_at, time.monotonic() + _COMPILE_AFTER_S)
         return {"state_dir": new.state}
 
     def _send_state(self, event: Dict[str, Any]) -> bool:
@@ -223,7 +232,7 @@ class Agent:
 
         def work() -> Dict[str, Any]:
             try:
-                return {"plan": plan.make(spec, action, state, sample)}
+                return {"plan": plan.make(spec, action, state, sample, operation.get("compare_to"))}
             except plan.NothingRuns as nothing:
                 return {"reason": "nothing_runs", "detail": str(nothing)}
 
@@ -315,6 +324,17 @@ class Agent:
                 self._refuse({"id": operation_id}, reason, detail, data)
             elif record is not None:
                 self._reply(operation_id, _taken(record))
+
+    def _step_compiling(self) -> None:
+        """Have the keeper's modules compiled while nobody waits, so that the next keeper starts sooner."""
+        if self._compiling is None:
+            if time.monotonic() >= self._compile_at and loader.pack and not loader.compiled:
+                self._compile_at = float("inf")
+                self._compiling = background.Job(loader.compile_all, _COMPILE_S)
+            return
+        if self._compiling.advance():
+            loader.compiled = str(self._compiling.result or "").encode("ascii")
+            self._compiling = None
 
     # -- log and recorder -----------------------------------------------------------------------------------------
 

@@ -80,13 +80,15 @@ class Keeper:
         self._cancelled = False
 
     def carry_out(self) -> None:
+        # Both take a moment and are needed soon: let them begin beside what is looked at first.
+        self._gpus.start()
+        if self._asked.action == "restart":
+            self._login = loginenv.LoginEnv()
         try:
             self._transaction.take()
+            self._replace()
         except transaction.Refused as error:
             self._journal.set(state="refused", reason=error.reason, detail=error.detail)
-            return
-        try:
-            self._replace()
         except transaction.Failed as error:
             self._fail(error)
         except transaction.Cancelled:
@@ -98,13 +100,13 @@ class Keeper:
         finally:
             self._lock.release()
             self._gpus.sampler.stop()
+            if self._login is not None:
+                self._login.close()
 
     def _replace(self) -> None:
         restart = self._asked.action == "restart"
-        self._gpus.start()
         if restart:
             exitrecord.reserve(self._asked.run_dir)
-            self._login = loginenv.LoginEnv()
         self._transaction.kill()
         if not restart:
             self._journal.set(state="stopped")

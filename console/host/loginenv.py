@@ -16,6 +16,7 @@ from typing import Dict, Optional
 
 FALLBACK_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TIMEOUT_S = 5.0
+_TERM_S = 0.5
 # What a shell says of itself, and the terminal that it does not have.
 _DROPPED = frozenset({"_", "SHLVL", "PWD", "OLDPWD", "TERM"})
 
@@ -74,12 +75,20 @@ class LoginEnv:
         """Return the environment, waiting for the rest of the 5 s at most."""
         if self._process is not None:
             self._collect(self._process)
-        os.close(self._reader)
+        self.close()
         env = _parsed(self._raw)
         if "PATH" not in env:
             self.why = self.why or "the login shell printed no environment"
             return fallback()
         return dict(who(), **env)
+
+    def close(self) -> None:
+        """Want no answer any more. The shell ends by itself: killed amid a profile it would leave behind what
+        profiles take (the lock of `pyenv rehash` holds up every later login for a minute).
+        """
+        if self._reader >= 0:
+            os.close(self._reader)
+            self._reader = -1
 
     def _collect(self, process: subprocess.Popen[bytes]) -> None:
         poll = select.poll()
@@ -105,11 +114,17 @@ class LoginEnv:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
+    """End a shell that takes too long, gently at first: its traps give back the locks that a profile took."""
+    for number, patience_s in ((signal.SIGTERM, _TERM_S), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        try:
+            process.wait(patience_s)
+            return
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def _parsed(raw: bytes) -> Dict[str, str]:

@@ -1,10 +1,16 @@
 """The one text that is streamed to a host."""
 
 import ast
+import base64
+import json
 import subprocess
+import sys
+import zlib
+from pathlib import Path
 
 import pytest
 
+from console.host import loader
 from console.link.payload import build_payload, entry_line
 from tests.host.agentprocess import Agent, pythons
 
@@ -57,4 +63,52 @@ def test_a_failing_entry_tells_the_line_that_failed() -> None:
 
     assert done.returncode == 1
     assert b"TypeError" in done.stderr
-    assert b"code = int(module.main(*arguments) or 0)" in done.stderr
+    assert b"status = int(module.main(*arguments) or 0)" in done.stderr
+
+
+def test_keeper_s_program_runs_the_compiled_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_sources(monkeypatch, "VALUE = 'compiled'\ndef main(): print(VALUE, flush=True)\n")
+    monkeypatch.setattr(loader, "compiled", loader.compile_all().encode())
+    keep_sources(monkeypatch, "def main(): print('source', flush=True)\n")  # what ran tells where it came from
+    program = loader.program()
+
+    assert _printed(program, "-S") == b"compiled"
+
+
+def test_code_of_another_interpreter_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_version", lambda: "another")
+    keep_sources(monkeypatch, "def main(): print('compiled', flush=True)\n")
+    monkeypatch.setattr(loader, "compiled", loader.compile_all().encode())
+    keep_sources(monkeypatch, "def main(): print('source', flush=True)\n")
+    program = loader.program()
+
+    assert _printed(program) == b"source"
+
+
+@pytest.mark.parametrize("code", [b"", b"AAAA", b"not base64"])
+def test_unreadable_code_is_no_reason_not_to_start(monkeypatch: pytest.MonkeyPatch, code: bytes) -> None:
+    keep_sources(monkeypatch, "def main(): print('source', flush=True)\n")
+    monkeypatch.setattr(loader, "compiled", code)
+
+    assert _printed(loader.program()) == b"source"
+
+
+def keep_sources(monkeypatch: pytest.MonkeyPatch, toy: str) -> None:
+    """Let the loader hold itself and one module `toy`, as in a process that was started from a pack of them."""
+    own = Path(loader.__file__).read_text("utf-8")
+    sources = {"dflash_host": "", "dflash_host.loader": own, "dflash_host.toy": toy}
+    packed = zlib.compress(json.dumps(sources).encode("ascii"))
+    monkeypatch.setattr(loader, "pack_sources", sources)
+    monkeypatch.setattr(loader, "pack", base64.b64encode(packed))
+
+
+def _printed(program: bytes, *flags: str) -> bytes:
+    done = subprocess.run(
+        [sys.executable, "-I", *flags, "-c", "import sys; exec(sys.stdin.read())", "toy"],
+        input=program,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.strip()
