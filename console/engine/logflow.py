@@ -178,9 +178,9 @@ class LogFlow:
         named = {"tok_s": sample.tok_s, "loss": sample.loss, "queue": sample.queue_min}
         for name, value in named.items():
             if value is not None:
-                if (series := self.series.get(name)) is None:
-                    series = self.series[name] = Series()
-                series.add(sample.at, value, sample.step, sample.scope)
+                if name not in self.series:
+                    self.series[name] = Series()
+                self.series[name].add(sample.at, value, sample.step, sample.scope)
 
     @staticmethod
     def _phase(lines: list[RawLine], live: RawLine | None) -> str:

@@ -1,1 +1,1 @@
-"""The budgets, measured: `python -m tests.bench` (`make bench`). Not tests: no machine's speed decides whether they pass."""
+"""The budgets, measured: `python -m tests.bench` (`make bench`). Not tests."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import sys
 import time
 
 GPUS = 8
@@ -35,8 +34,9 @@ def hold_gpus(path: str) -> None:
     lines = ["driver 550.90.07"]
     for index in range(GPUS):
         lines.append(
-            f'gpu {index} uuid=GPU-sim-{index} name="NVIDIA H200" total=150121480192 used=76985741824 util=97 memutil=41 '
-            f"power_mw=612000 limit_mw=700000 temp=61 sm_mhz=1755 mem_mhz=2619 procs={os.getpid()}:76448870912:{start}"
+            f'gpu {index} uuid=GPU-sim-{index} name="NVIDIA H200" total=150121480192 used=76985741824 util=97 '
+            "memutil=41 power_mw=612000 limit_mw=700000 temp=61 sm_mhz=1755 mem_mhz=2619 "
+            f"procs={os.getpid()}:76448870912:{start}"
         )
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
@@ -103,4 +103,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -28,7 +28,9 @@ def death_to_red(lab: Lab) -> list[Row]:
             os.kill(pid, signal.SIGKILL)
             seen.append(screen.wait(red) - began)
             limit.append(_pidfd_s())
-    return [Row("process death -> red on the screen", seen, peer_name="kill -> pidfd readable", peer=limit, budget=0.15)]
+    return [
+        Row("process death -> red on the screen", seen, peer_name="kill -> pidfd readable", peer=limit, budget=0.15)
+    ]
 
 
 async def _pid(engine: object) -> int | None:

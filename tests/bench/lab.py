@@ -19,6 +19,7 @@ from console.demo.host import NAME
 from console.engine import Engine
 from console.headless.session import deadline_after, first_word, opened
 from console.model import Run, Snapshot, Verdict
+from console.ui.present.look import VERDICT_WORDS
 from tests.bench.sizes import Sizes
 from tests.bench.terminal import Terminal
 
@@ -26,7 +27,7 @@ T = TypeVar("T")
 _HERE = Path(__file__).parent
 _START_S = 20.0
 _LAUNCH_S = 60.0
-WORDS = "NO WORD YET|CONNECTING|IDLE|LAUNCHING|STEPPING|RUNNING|SLOW|STALLED|FAILED|ENDED|FINISHED|STOPPED|INTERRUPTED|LINK LOST"
+WORDS = "|".join(VERDICT_WORDS.values())
 RED = "FAILED|ENDED"
 
 
@@ -41,7 +42,9 @@ class Started:
 class Lab:
     """One demo host in a process of its own. A context manager; everything ends with it."""
 
-    def __init__(self, folder: Path, sizes: Sizes, *, load_s: float = 0.2, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, sizes: Sizes, *, load_s: float = 0.2, env: Mapping[str, str] | None = None
+    ) -> None:
         self.folder, self.sizes = folder, sizes
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._configs = 0
@@ -105,7 +108,9 @@ class Lab:
 
         async def work(engine: Engine) -> None:
             accepted = await engine.execute(await engine.plan("stop"))
-            await reached(engine, lambda now: now.run is None or now.run.alive is False, f"the stop of {accepted.run_id}")
+            await reached(
+                engine, lambda now: now.run is None or now.run.alive is False, f"the stop of {accepted.run_id}"
+            )
 
         self.ask(target, work)
 
@@ -134,13 +139,19 @@ class Lab:
     @property
     def surroundings(self) -> dict[str, str]:
         """XDG folders of the measurement's own: nothing of the developer's is read or written."""
-        return {f"XDG_{name}_HOME": str(self.folder / "xdg" / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")}
+        return {
+            f"XDG_{name}_HOME": str(self.folder / "xdg" / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")
+        }
 
 
 def program(*arguments: str) -> list[str]:
     """The console's command line as an operator has it, else as a module."""
     script = Path(sys.executable).with_name("dflash-console")
-    return [str(script) if script.exists() else sys.executable, *([] if script.exists() else ["-m", "console.cli"]), *arguments]
+    return [
+        str(script) if script.exists() else sys.executable,
+        *([] if script.exists() else ["-m", "console.cli"]),
+        *arguments,
+    ]
 
 
 async def launch(engine: Engine) -> Started:
@@ -157,7 +168,9 @@ async def launch(engine: Engine) -> Started:
     return Started(now.run, keeper_pid(engine, accepted.run_id))
 
 
-async def reached(engine: Engine, condition: Callable[[Snapshot], bool], what: str, timeout_s: float = _LAUNCH_S) -> Snapshot:
+async def reached(
+    engine: Engine, condition: Callable[[Snapshot], bool], what: str, timeout_s: float = _LAUNCH_S
+) -> Snapshot:
     now = await engine.until(lambda each: each if condition(each) else None, deadline_after(timeout_s))
     if now is None:
         raise TimeoutError(f"{what}: not within {timeout_s:g} s; {engine.snapshot.verdict}, {engine.snapshot.stages}")

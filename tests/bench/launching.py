@@ -59,5 +59,3 @@ def fill_cache(cache: Path, files: int) -> None:
 
 def _count(notes: Path, word: str) -> int:
     return sum(line.startswith(f"{word} ") for line in notes.read_text().splitlines()) if notes.exists() else 0
-
-

@@ -62,7 +62,7 @@ async def _buffer_delays(engine: Engine, seconds: float) -> list[float]:
         return append(lines)  # type: ignore[arg-type]
 
     await engine.until(lambda now: now if now.log.caught_up else None, None)
-    engine.log.append = timed  # type: ignore[assignment,method-assign]
+    engine.log.append = timed  # type: ignore[method-assign]
     await engine.until(lambda now: None, _loop_time() + max(0.5, seconds))
     return delays
 
@@ -157,7 +157,13 @@ def opening(lab: Lab) -> list[Row]:
     return [
         Row(f"open a log of {names[0]}", small["took_s"], "ms", "tail -F", small["tail_s"], 0.6, "p50"),
         Row(f"open a log of {names[1]}", big["took_s"], "ms", "tail -F", big["tail_s"], 0.6, "p50"),
-        Row("  the same in times of the small one", [_median(big["took_s"]) / _median(small["took_s"])], "x", budget=1.3, judged="p50"),
+        Row(
+            "  the same in times of the small one",
+            [_median(big["took_s"]) / _median(small["took_s"])],
+            "x",
+            budget=1.3,
+            judged="p50",
+        ),
         Row(f"RSS growth, log of {names[0]}", small["grown_bytes"], "MB", budget=5e6, judged="p50"),
         Row(f"RSS growth, log of {names[1]}", big["grown_bytes"], "MB", budget=5e6, judged="p50"),
     ]

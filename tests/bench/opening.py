@@ -1,4 +1,4 @@
-"""Opens the log of what runs, once, in a fresh process: `python -m tests.bench.opening CONFIG` prints what that took."""
+"""Opens the log of what runs in a fresh process: `python -m tests.bench.opening CONFIG` prints what that took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's host in a process of its own, so that its cost is not the console's: `python -m tests.bench.serve DIR LOAD_S`.
+"""The demo's host in a process of its own (its cost is not the console's): `python -m tests.bench.serve DIR LOAD_S`.
 
 Serves until its stdin ends, so that it never outlives whoever started it.
 """

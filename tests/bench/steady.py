@@ -41,10 +41,28 @@ def _host_rows(lab: Lab, what: str, simulated: str | None) -> list[Row]:
     of_agents = [costs[pid] for pid in agents]
     of_keeper = [costs[pid] for pid in keepers]
     return [
-        Row(f"agents + keeper CPU, 8 GPUs, {what}", [sum(each.cpu_share for each in costs.values())], "%", budget=0.005, judged="p50"),
+        Row(
+            f"agents + keeper CPU, 8 GPUs, {what}",
+            [sum(each.cpu_share for each in costs.values())],
+            "%",
+            budget=0.005,
+            judged="p50",
+        ),
         Row("  of it the keeper and its sampler", [sum(each.cpu_share for each in of_keeper)], "%"),
-        Row(f"largest agent process RSS, {what}", [max(each.rss_bytes for each in of_agents)], "MB", budget=25e6, judged="p50"),
-        Row(f"largest keeper process RSS, {what}", [max(each.rss_bytes for each in of_keeper)], "MB", budget=25e6, judged="p50"),
+        Row(
+            f"largest agent process RSS, {what}",
+            [max(each.rss_bytes for each in of_agents)],
+            "MB",
+            budget=25e6,
+            judged="p50",
+        ),
+        Row(
+            f"largest keeper process RSS, {what}",
+            [max(each.rss_bytes for each in of_keeper)],
+            "MB",
+            budget=25e6,
+            judged="p50",
+        ),
     ]
 
 
@@ -62,7 +80,15 @@ def in_the_terminal(lab: Lab) -> list[Row]:
     lab.stop(target)
     ours, bare = costs[screen.pid], costs[empty.pid]
     return [
-        Row("console CPU, 8 GPUs at 1 Hz, 10 lines/s", [ours.cpu_share], "%", "empty Textual app", [bare.cpu_share], 0.04, "p50"),
+        Row(
+            "console CPU, 8 GPUs at 1 Hz, 10 lines/s",
+            [ours.cpu_share],
+            "%",
+            "empty Textual app",
+            [bare.cpu_share],
+            0.04,
+            "p50",
+        ),
         Row("console RSS", [ours.rss_bytes], "MB", "empty Textual app", [bare.rss_bytes], 90e6, "p50"),
         Row("console writes to the terminal, bytes/s", [painted / lab.sizes.steady_s], "B"),
     ]

@@ -6,7 +6,13 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_UNITS = {"ms": (1000.0, "{:.0f}"), "s": (1.0, "{:.2f}"), "%": (100.0, "{:.2f}"), "MB": (1e-6, "{:.0f}"), "x": (1.0, "{:.2f}")}
+_UNITS = {
+    "ms": (1000.0, "{:.0f}"),
+    "s": (1.0, "{:.2f}"),
+    "%": (100.0, "{:.2f}"),
+    "MB": (1e-6, "{:.0f}"),
+    "x": (1.0, "{:.2f}"),
+}
 HEADINGS = ("what", "p50", "p95", "peer or limit", "its p50", "ratio", "budget", "")
 
 
@@ -73,7 +79,9 @@ def table(rows: Iterable[Row]) -> str:
     lines = [HEADINGS, *(row.cells() for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
     rule = "  ".join("-" * width for width in widths)
-    drawn = ["  ".join(_placed(cell, column, widths[column]) for column, cell in enumerate(line)).rstrip() for line in lines]
+    drawn = [
+        "  ".join(_placed(cell, column, widths[column]) for column, cell in enumerate(line)).rstrip() for line in lines
+    ]
     return "\n".join([drawn[0], rule, *drawn[1:]])
 
 

@@ -107,7 +107,9 @@ class Terminal:
         """Return when the pattern was there. Raises: TimeoutError with the end of what was painted."""
         if not wanted.seen.wait(timeout_s):
             tail = plain(self.painted(max(wanted.start, self.position - 6000))).decode("utf-8", "replace")
-            raise TimeoutError(f"not painted within {timeout_s:g} s: {wanted.pattern.pattern!r}; the end was: {tail[-1500:]}")
+            raise TimeoutError(
+                f"not painted within {timeout_s:g} s: {wanted.pattern.pattern!r}; the end was: {tail[-1500:]}"
+            )
         return wanted.at
 
     def wait_for(self, pattern: str, after: int = 0, timeout_s: float = 30.0) -> float:
