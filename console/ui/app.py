@@ -107,11 +107,9 @@ class ConsoleApp(App[str]):
     def notice(self, before: Snapshot, now: Snapshot) -> None:
         """Ring for failures, name the pane, toast what came back or what another operator did."""
         run_before, run_now = before.run and before.run.id, now.run and now.run.id
-        if (
-            now.verdict in _ALARMS
-            and (before.verdict is not now.verdict or run_before != run_now)
-            and before is not now
-        ):
+        happened = before.verdict is not now.verdict or run_before != run_now
+        # What had failed before this console looked is no news.
+        if now.verdict in _ALARMS and happened and before.verdict is not Verdict.NO_WORD:
             self.bell()
         title = pane_title(now, self.look)
         if title != self._pane_title:

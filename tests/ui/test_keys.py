@@ -236,8 +236,17 @@ async def test_old_lines_that_are_dropped_leave_what_is_read_in_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[bold]not bold[/bold]", "[/]", "\x1b[31mred\x1b]0;title\x07", "a\tb\x00\x7f\x9b", "漢字 wide 漢字", "\u202egnp.exe", "[@click=app.quit]x[/]"]
-)  # fmt: skip
+    "text",
+    [
+        "[bold]not bold[/bold]",
+        "[/]",
+        "\x1b[31mred\x1b]0;title\x07",
+        "a\tb\x00\x7f\x9b",
+        "漢字 wide 漢字",
+        "\u202egnp.exe",
+        "[@click=app.quit]x[/]",
+    ],
+)
 async def test_whatever_a_line_holds_reaches_the_screen_as_text(text: str) -> None:
     source = FakeSource(fixtures.HEALTHY)
     source.log.append([raw(text)])
@@ -264,10 +273,11 @@ async def test_m_and_z_change_what_the_slot_shows() -> None:
             await pilot.press("m")
         assert seen == [metric.value for metric in Metric]
 
-        await pilot.press("z")
-        assert screen._zoom is Zoom.SHORT
-        await pilot.press("z")
-        assert screen._zoom is Zoom.RUN
+        zooms: list[Zoom] = []
+        for _ in range(3):
+            zooms.append(screen._zoom)
+            await pilot.press("z")
+        assert zooms == [Zoom.RUN, Zoom.SHORT, Zoom.RUN]
 
 
 async def test_the_plots_hold_dots_once_plotext_is_there() -> None:
@@ -295,7 +305,12 @@ async def test_only_the_rows_that_differ_are_painted_again() -> None:
         rail = overview(app).query_one("#rail", LinesView)
         await pilot.pause()
         painted: list[object] = []
-        rail.refresh = lambda *regions, **_: painted.append(regions) or rail  # type: ignore[method-assign,func-returns-value]
+
+        def refresh(*regions: object, **_: object) -> LinesView:
+            painted.append(regions)
+            return rail
+
+        rail.refresh = refresh  # type: ignore[method-assign]
 
         overview(app).refresh_now()
         source.snapshot = replace(source.snapshot, at=source.snapshot.at + 1)
@@ -492,7 +507,7 @@ async def test_q_leaves_and_touches_nothing(key: str) -> None:
         assert "quit, launch goes on" in overview(app).text()
         await pilot.press(key)
         await until_async(lambda: not app.is_running, what="the end")
-        assert source.executed == source.asked == []
+        assert (source.executed, source.asked) == ([], [])
 
 
 async def test_ctrl_c_says_how_to_leave() -> None:
@@ -511,7 +526,7 @@ async def test_ctrl_l_paints_anew() -> None:
 
 
 async def test_a_failure_rings_once_and_is_no_toast(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running("launching") as (app, source, pilot):
+    async with running("launching") as (app, source, _):
         rings: list[int] = []
         monkeypatch.setattr(app, "bell", lambda: rings.append(1))
         failed = fixtures.LAUNCH_FAILED

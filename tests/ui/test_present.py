@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model import LogState, LogStatus, Snapshot, Verdict
+from console.model import LogState, LogStatus, Overrides, Snapshot, Verdict
 from console.ui.bigtext import big, can_draw
 from console.ui.present import words
 from console.ui.present.band import draw_band
@@ -264,15 +264,15 @@ def test_the_middle_answers_the_question_of_the_moment() -> None:
 
 
 def test_a_refused_plan_has_no_button_and_its_check_stands_first() -> None:
-    view = plan_view(fixtures.REFUSED_PLAN, fixtures.HEALTHY, fixtures.Overrides(), 106, LOOK)
+    view = plan_view(fixtures.REFUSED_PLAN, fixtures.HEALTHY, Overrides(), 106, LOOK)
 
     assert view.act is None
     assert "may not be executed" in text_of(view.rows[0])
 
 
 def test_enter_may_start_only_where_nothing_is_killed() -> None:
-    kills = plan_view(fixtures.RESTART_PLAN, fixtures.HEALTHY, fixtures.Overrides(), 106, LOOK)
-    starts = plan_view(fixtures.START_PLAN, fixtures.IDLE, fixtures.Overrides(), 106, LOOK)
+    kills = plan_view(fixtures.RESTART_PLAN, fixtures.HEALTHY, Overrides(), 106, LOOK)
+    starts = plan_view(fixtures.START_PLAN, fixtures.IDLE, Overrides(), 106, LOOK)
 
     assert (kills.enter_acts, starts.enter_acts) == (False, True)
     assert starts.act == "R start slammed6"
@@ -281,7 +281,7 @@ def test_enter_may_start_only_where_nothing_is_killed() -> None:
 @pytest.mark.parametrize("width", [50, 70, 74, 106])
 def test_rows_of_a_plan_stay_within_the_dialog(width: int) -> None:
     for plan in (fixtures.RESTART_PLAN, fixtures.STOP_PLAN, fixtures.REFUSED_PLAN, fixtures.LOCKED_PLAN):
-        view = plan_view(plan, fixtures.HEALTHY, fixtures.Overrides(), width, LOOK)
+        view = plan_view(plan, fixtures.HEALTHY, Overrides(), width, LOOK)
         assert [text_of(r) for r in view.rows if width_of(r) > width] == []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from console.ui.bigtext import big, big_width, can_draw
+from console.ui.present.facts import VerdictFacts
 from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, spread, whole_facts, wrap
-from console.ui.present.verdict import VerdictFacts
 
 _MARGIN = 2
 _RIGHT = 4

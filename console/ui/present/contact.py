@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from console.model import Process, Snapshot
 from console.ui.present import words
+from console.ui.present.facts import program
 from console.ui.present.look import Look
 from console.ui.present.spans import BLANK, Line, Role, Span, View, clip, dim, faint, strong, wrap
-from console.ui.present.verdict import program
 
 _LABEL = 9
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from console.model import Severity, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
+from console.ui.present.facts import elapsed_s, launch_began
 from console.ui.present.frame import age_span, title
 from console.ui.present.look import Look
 from console.ui.present.rail import rail_role
 from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, dim, faint, keep_end, whole_facts, wrap
-from console.ui.present.verdict import elapsed_s, launch_began
 
 _PERIOD_S = 2.0
 _TIMES = 18  # "11.8 s /    12 s" and the blank before it

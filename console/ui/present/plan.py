@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from console.model import CachePlan, Check, CheckState, Overrides, Plan, Process, Snapshot, Verdict
 from console.ui.present import words
+from console.ui.present.facts import program
 from console.ui.present.look import VERDICT_WORDS, Look
 from console.ui.present.spans import (
     BLANK,
@@ -23,7 +24,6 @@ from console.ui.present.spans import (
     whole_spans,
     wrap,
 )
-from console.ui.present.verdict import program
 
 _LABEL = 6
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from console.model import Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
+from console.ui.present.facts import elapsed_s, launch_began
 from console.ui.present.look import Glyphs, Look, stage_glyph
 from console.ui.present.spans import Line, Role, Span, View, cells, clip, faint, pad, whole_spans, width_of
-from console.ui.present.verdict import elapsed_s, launch_began
 
 _MARGIN = 2
 # A progress bar in the rail needs this much.

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from console.model import Snapshot
 from console.ui.present import words
+from console.ui.present.facts import elapsed_s
 from console.ui.present.look import VERDICT_WORDS, Look, stage_glyph
-from console.ui.present.verdict import elapsed_s, verdict_facts
+from console.ui.present.verdict import verdict_facts
 
 
 def report(snapshot: Snapshot, log_lines: Sequence[str], look: Look) -> str:

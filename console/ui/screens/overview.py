@@ -19,6 +19,8 @@ from console.ui.present import charts, words
 from console.ui.present.band import draw_band
 from console.ui.present.charts import Metric, Zoom
 from console.ui.present.contact import contact_page
+from console.ui.present.drawing import PlotMemory
+from console.ui.present.facts import VerdictFacts
 from console.ui.present.frame import footer, header
 from console.ui.present.gpus import gpu_line, gpu_panel
 from console.ui.present.launch import launch_panel, process_panel, why_line, why_panel
@@ -27,7 +29,8 @@ from console.ui.present.logtitle import empty_log, log_title
 from console.ui.present.rail import draw_rail
 from console.ui.present.report import report
 from console.ui.present.spans import BLANK, Span, View, keep_end, strong, text_of
-from console.ui.present.verdict import VerdictFacts, verdict_facts
+from console.ui.present.sparkline import sparkline
+from console.ui.present.verdict import verdict_facts
 from console.ui.screens.base import ActionScreen
 from console.ui.screens.help import HelpScreen
 from console.ui.screens.plan import PlanScreen
@@ -64,6 +67,7 @@ class Overview(ActionScreen):
         self._snapshot: Snapshot = self._source.snapshot
         self._metric = Metric.TOK_S
         self._zoom = Zoom.RUN
+        self._plots = PlotMemory()
         self._watching = False
         self._shown_key: object = None
         self._flush: Timer | None = None
@@ -249,7 +253,7 @@ class Overview(ActionScreen):
         if layout.right_lower_rows:
             memory = charts.chart_panel(
                 Metric.MEMORY, snapshot, series, layout.right_width, layout.right_lower_rows, look,
-                zoom=Zoom.RUN if layout.middle is Middle.LAUNCH else Zoom.SHORT,
+                zoom=Zoom.RUN if layout.middle is Middle.LAUNCH else Zoom.SHORT, memory=self._plots,
             )  # fmt: skip
         self._put("memory", memory, layout.right_lower_rows)
 
@@ -265,7 +269,7 @@ class Overview(ActionScreen):
     def _chart(self, metric: Metric, width: int, rows: int, *, narrow: bool, clock_row: bool = True) -> View:
         return charts.chart_panel(
             metric, self._snapshot, self._source.series, width, rows, self._look,
-            zoom=self._zoom, narrow=narrow, clock_row=clock_row,
+            zoom=self._zoom, narrow=narrow, clock_row=clock_row, memory=self._plots,
         )  # fmt: skip
 
     def _has_lower(self, layout: Layout) -> bool:
@@ -305,7 +309,7 @@ class Overview(ActionScreen):
 
     def _strips(self, layout: Layout) -> View:
         snapshot, width, look = self._snapshot, layout.width, self._look
-        first = charts.sparkline(snapshot, self._source.series, width, look)
+        first = sparkline(snapshot, self._source.series, width, look)
         if layout.middle is Middle.WHY:
             first = why_line(snapshot, width)
         elif layout.middle is Middle.LAUNCH:

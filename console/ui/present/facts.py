@@ -1,0 +1,139 @@
+"""What verdicts are made of: the value, and the facts that several of them share. Pure."""
+
+from __future__ import annotations
+
+import os.path
+
+from msgspec import Struct
+
+from console.model import ExitStatus, Snapshot, StageState, StageStatus
+from console.ui.present import words
+from console.ui.present.spans import Role
+
+
+class VerdictFacts(Struct, frozen=True, kw_only=True):
+    """What the verdict says, before any layout."""
+
+    word: str
+    glyph: str
+    role: Role = Role.TEXT
+    fill: str | None = None
+    """`fail`, `warn`, `busy`, `link`, or None for calm."""
+    name: str = ""
+    chips: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+    cause: str = ""
+    """The first-cause line: stands in place of `second`, wraps and is never cut."""
+    number: str = ""
+    caption: str = ""
+    short_caption: str = ""
+    safe: str = ""
+    next: tuple[str, ...] = ()
+
+
+def active_stage(snapshot: Snapshot) -> StageStatus | None:
+    """The stage that a launch is in now."""
+    if snapshot.active_stage is not None:
+        return next((s for s in snapshot.stages if s.stage is snapshot.active_stage), None)
+    return next((s for s in snapshot.stages if s.state in (StageState.ACTIVE, StageState.LATE)), None)
+
+
+def elapsed_s(stage: StageStatus, now: float) -> float | None:
+    """Time that a stage took or has taken so far; None before it began."""
+    if stage.took_s is not None:
+        return max(0.0, stage.took_s)
+    if stage.began_at is None:
+        return None
+    return max(0.0, (stage.ended_at if stage.ended_at is not None else now) - stage.began_at)
+
+
+def launch_began(snapshot: Snapshot) -> float | None:
+    if snapshot.run is not None and snapshot.run.accepted_at is not None:
+        return snapshot.run.accepted_at
+    return next((s.began_at for s in snapshot.stages if s.began_at is not None), None)
+
+
+def step_facts(snapshot: Snapshot) -> tuple[str, ...]:
+    progress = snapshot.progress
+    facts = [f"step {words.count(progress.step)}"]
+    if progress.first_step_at is not None:
+        facts.append(f"{words.short_duration(snapshot.at - progress.first_step_at)} since the first step")
+    if progress.loss is not None:
+        facts.append(f"loss {words.loss(progress.loss)}")
+    return tuple(facts)
+
+
+def queue_and_checkpoint(snapshot: Snapshot) -> tuple[str, ...]:
+    progress = snapshot.progress
+    facts = []
+    if progress.queue is not None:
+        low = progress.queue.lowest if progress.queue.lowest is not None else progress.queue.min_ready
+        depth = progress.queue.max_depth
+        facts.append(f"queue {words.number(low)}" + (f" of {words.number(depth)}" if depth is not None else ""))
+    if progress.checkpoint_step is not None:
+        ago = ""
+        if progress.checkpoint_at is not None:
+            ago = f", {words.short_duration(snapshot.at - progress.checkpoint_at)} ago"
+        facts.append(f"checkpoint {words.count(progress.checkpoint_step)}{ago}")
+    return tuple(facts)
+
+
+def rate_caption(snapshot: Snapshot) -> tuple[str, str]:
+    rate = snapshot.progress.rate
+    scope = {"per_device": " per GPU", "rank": " of one rank"}.get(rate.scope or "", "")
+    unit = f"tok/s{scope}"
+    change = words.percent_change(rate.delta_pct)
+    if not change:
+        return unit, unit
+    against = f" vs {rate.baseline_name}" if rate.baseline_name else " vs baseline"
+    return f"{unit}  {change}{against}", f"{unit} {change}"
+
+
+def bound_words(bound: str) -> str:
+    return {"targets": "drafters wait for targets", "drafters": "targets wait for drafters"}.get(bound, bound)
+
+
+def exit_words(snapshot: Snapshot) -> str:
+    """`run.sh ended 0.2 s after exec, exit status 126`, or nothing where no exit was recorded."""
+    run = snapshot.run
+    if run is None or run.exit is None:
+        return ""
+    lived = f" {words.duration(run.exit.lived_s)} after exec" if run.exit.lived_s is not None else ""
+    return f"{program(run.argv)} ended{lived}, {status_words(run.exit)}"
+
+
+def status_words(end: ExitStatus) -> str:
+    if end.signal is not None:
+        sender = f"sent by {end.by}" if end.by else "sender unknown"
+        return f"signal {end.signal}, {sender}"
+    return f"exit status {end.code}" if end.code is not None else "exit status unknown"
+
+
+_INTERPRETERS = ("python", "bash", "sh", "dash", "zsh", "env", "torchrun", "nohup", "stdbuf")
+
+
+def program(argv: tuple[str, ...]) -> str:
+    """The word by which people call a command: `run.sh` of `bash /root/run.sh`."""
+    names = [os.path.basename(arg) for arg in argv if arg and not arg.startswith("-")]
+    for name in names:
+        if not name.startswith(_INTERPRETERS):
+            return words.one_line(name)
+    return words.one_line(names[0]) if names else "the run"
+
+
+def gpus_in_use(snapshot: Snapshot) -> str:
+    gpus = snapshot.gpus.gpus
+    if not gpus:
+        return ""
+    if any(gpu.owner == "unknown" for gpu in gpus):
+        return f"?/{len(gpus)}"
+    return f"{sum(gpu.owner != 'free' for gpu in gpus)}/{len(gpus)}"
+
+
+def free_fact(snapshot: Snapshot) -> str:
+    gpus = snapshot.gpus.gpus
+    if not gpus:
+        return "no GPU was seen" if snapshot.gpus.source == "none" else ""
+    free = sum(gpu.owner == "free" for gpu in gpus)
+    return f"{free}/{len(gpus)} GPUs free"
