@@ -76,6 +76,7 @@ class Agent:
         self._starts: Dict[int, startkeeper.Start] = {}
         self._compiling: Optional[background.Job] = None
         self._compile_at = float("inf")
+        self._may_compile = bool(loader.pack)
         self._operations: Dict[str, Callable[[Operation], Optional[Dict[str, Any]]]] = {
             "watch": self._watch,
             "ping": self._ping,
@@ -237,6 +238,7 @@ class Agent:
                 return {"reason": "nothing_runs", "detail": str(nothing)}
 
         self._plans[operation["id"]] = background.Job(work, PLAN_S)
+        self._compile_at = min(self._compile_at, time.monotonic())  # a keeper may be wanted next
 
     def _fresh_sample(self, spec: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         eyes = self._watcher
@@ -328,8 +330,8 @@ class Agent:
     def _step_compiling(self) -> None:
         """Have the keeper's modules compiled while nobody waits, so that the next keeper starts sooner."""
         if self._compiling is None:
-            if time.monotonic() >= self._compile_at and loader.pack and not loader.compiled:
-                self._compile_at = float("inf")
+            if self._may_compile and time.monotonic() >= self._compile_at:
+                self._may_compile = False
                 self._compiling = background.Job(loader.compile_all, _COMPILE_S)
             return
         if self._compiling.advance():
