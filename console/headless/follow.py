@@ -13,6 +13,7 @@ from console.headless import output
 from console.model import LogState, Plan, Run, Snapshot, Stage, StageState, StageStatus
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import outcome
+from console.state.consequences import ALL_GONE
 
 _SPOKEN = (StageState.DONE, StageState.SKIPPED, StageState.FAILED, StageState.UNKNOWN, StageState.LATE)
 
@@ -78,15 +79,17 @@ _LOOK_MARGIN_S = 0.25  # a look at the log may have taken so long to get here
 def _is_incomplete(snapshot: Snapshot, judged: outcome.Outcome) -> bool:
     """Whether more is about to come: what settles an outcome is here before all that proves or explains it.
 
-    A quick run steps before the GPUs were asked again; the death is told before the log's last lines are read.
+    A quick run steps before the GPUs were asked again; the death is told before the log's last lines are
+    read and before the GPUs' memory is seen to be free.
     """
     run, log = snapshot.run, snapshot.log
-    if run is not None and run.alive and judged.outcome == "reached":
-        cuda, stepping = (
-            next(status for status in snapshot.stages if status.stage is stage)
-            for stage in (Stage.CUDA, Stage.STEPPING)
-        )
-        return stepping.state is StageState.DONE and cuda.state is StageState.UNKNOWN and bool(cuda.want)
+    killing, cuda, stepping = (
+        next(status for status in snapshot.stages if status.stage is stage)
+        for stage in (Stage.KILLING, Stage.CUDA, Stage.STEPPING)
+    )
+    if judged.outcome == "reached":
+        is_cuda_due = stepping.state is StageState.DONE and cuda.state is StageState.UNKNOWN and bool(cuda.want)
+        return is_cuda_due if run is not None and run.alive else killing.evidence == ALL_GONE
     if run is None or run.exit is None or run.exit.at is None or judged.outcome not in ("failed", "ended"):
         return False
     if log.state in (LogState.NONE, LogState.MISSING, LogState.UNREADABLE):

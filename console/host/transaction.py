@@ -205,7 +205,7 @@ class Transaction:
         before = self._gpus.await_sample(0.0, 1.0)
         pids = {pid for pid, _ in victims}
         held = _held_bytes(before, pids)
-        self._journal.begin("killing", "killing", _counted(len(victims), held))
+        self._journal.begin("killing", "killing", counted(len(victims), held))
         anonymous = any(procfs.holds_uvm(pid) for pid in pids)
         release = gpuwatch.Release(before, pids, self._replaced_baseline(), anonymous)
         proved = keeper is not None and self._stop_by_its_keeper()
@@ -216,14 +216,14 @@ class Transaction:
         freed = release.freed_bytes
         number = max(ended, len(victims))
         detail = "%s gone%s%s" % (
-            _plural(number, "pid"),
+            plural(number, "pid"),
             "" if proved and not ended else ", no others found",
             ", %s freed" % gpuwatch.size_text(freed) if freed else "",
         )
         self._journal.end(
             "killing",
             "done",
-            _counted(number, freed or held),
+            counted(number, freed or held),
             detail=detail,
             why=warning,
             reason="gpu_memory_held" if warning else None,
@@ -401,12 +401,12 @@ def _held_bytes(sample: Optional[gpuwatch.Sample], pids: Set[int]) -> int:
     return sum(size or 0 for each in gpus for pid, size in each.get("procs") or () if pid in pids)
 
 
-def _counted(number: int, size_bytes: int) -> str:
-    words = _plural(number, "pid")
+def counted(number: int, size_bytes: int) -> str:
+    words = plural(number, "pid")
     return "%s, %s" % (words, gpuwatch.size_text(size_bytes)) if size_bytes else words
 
 
-def _plural(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
     return "%d %s" % (number, noun if number == 1 else noun + "s")
 
 

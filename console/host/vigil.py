@@ -54,6 +54,8 @@ class Vigil:
         self._starting = True
         self._job: Optional[kill.KillJob] = None
         self._stopped_by: Optional[Dict[str, Any]] = None
+        self._stop_began: Dict[str, float] = {}
+        self._release: Optional[gpuwatch.Release] = None
         self._told_end: Optional[runtree.Reaped] = None
         self._due: Dict[str, float] = {}
         self._wakeup = _wakeup_pipe()
@@ -168,6 +170,9 @@ class Vigil:
             return
         if self._stopped_by is None and self._tree.verdict() is None:
             self._stopped_by = {"operator": line.get("operator"), "request": line.get("request")}
+        self._stop_began = {"began_wall": round(time.time(), 3), "began_bt": round(procfs.boottime(), 3)}
+        held = bool(self._tree.uvm_holders())
+        self._release = gpuwatch.Release(self._gpus.latest, set(self._tree.members), self._gpus.baseline, held)
         self._job = kill.KillJob(self._tree.find, number, grace_s, procfs.boottime())
         self._journal.set(stopping=str(line.get("operator") or "somebody"))
 
@@ -209,6 +214,30 @@ class Vigil:
             os.fsync(self._spawned.log.fd)
         except OSError as error:
             print("sync: %s" % error, file=sys.stderr)
+        if self._job is not None and self._release is not None:
+            try:
+                self._prove_killed(self._job, self._release)
+            except OSError as error:
+                print("killing: %s" % error, file=sys.stderr)
+
+    def _prove_killed(self, job: kill.KillJob, release: gpuwatch.Release) -> None:
+        """Journal what the stop came to; killing is about this run now. Behind the exit record, which can't wait."""
+        self._gpus.start()
+        warning = gpuwatch.await_release(
+            self._gpus, release, lambda text: self._journal.set(stopping_text=text), lambda: None
+        )
+        self._gpus.sampler.stop()
+        freed = release.freed_bytes
+        gone = "%s gone" % transaction.plural(job.seen, "pid")
+        self._journal.status["stages"]["killing"] = dict(self._stop_began)
+        self._journal.end(
+            "killing",
+            "done",
+            transaction.counted(job.seen, freed),
+            detail="%s, %s freed" % (gone, gpuwatch.size_text(freed)) if freed else gone,
+            why=warning,
+            reason="gpu_memory_held" if warning else None,
+        )
 
     def _reap_to_the_end(self) -> bool:
         """Wait until there is no child: the proof. A sampler stuck in the driver is no child of the run's."""

@@ -15,6 +15,9 @@ from msgspec.structs import replace
 from console.model import Stage, StageState
 from console.state.stages import OPEN, STAGES, Mark, Move, moved, proven
 
+ALL_GONE = "all gone"
+"""Evidence of a stop whose keeper has not journalled yet what it came to."""
+
 
 class End(StrEnum):
     """How the run that was launched is over."""
@@ -48,8 +51,8 @@ def consequences(facts: tuple[Mark, ...], over: RunOver | None, *, is_stopping: 
         return tuple(marks.values())
     killing = marks[Stage.KILLING]
     if is_stopping and killing.state in (StageState.ACTIVE, StageState.LATE) and over.all_gone:
-        gone = _derive(Stage.KILLING, killing, Move.PROVED, over.bt, evidence="all gone")
-        marks[Stage.KILLING] = replace(gone, detail="all gone")
+        gone = _derive(Stage.KILLING, killing, Move.PROVED, over.bt, evidence=ALL_GONE)
+        marks[Stage.KILLING] = replace(gone, detail=ALL_GONE)
     if stepped:
         for stage in STAGES:
             if marks[stage].state in OPEN:
