@@ -314,3 +314,16 @@ def test_control_characters_of_foreign_names_never_reach_a_row() -> None:
 
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
     assert words.one_line("a\nb") == "a b"
+
+
+def test_a_list_of_gpus_in_the_rail_is_whole_or_absent() -> None:
+    waiting = replace(fixtures.LAUNCH[3], have=3, missing=(0, 2, 4, 6, 7), evidence="3/8, not yet: 0, 2, 4, 6, 7")
+    stages = (*fixtures.LAUNCH[:3], waiting, fixtures.LAUNCH[4])
+
+    at_120 = as_text(draw_rail(replace(fixtures.LAUNCHING, stages=stages), 120, LOOK, rows=3))
+    at_220 = as_text(draw_rail(replace(fixtures.LAUNCHING, stages=stages), 220, LOOK, rows=3))
+
+    assert "3/8" in at_120
+    assert "not yet" not in at_120
+    assert "…" not in at_120
+    assert "3/8, not yet: 0, 2, 4, 6, 7" in at_220

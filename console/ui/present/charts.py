@@ -59,10 +59,11 @@ def chart_panel(
     margin = (0, 0) if narrow else (1, 1)
     canvas = width - LABEL_CELLS - 1 - sum(margin)
     canvas_rows = max(0, rows - 2 - clock_row)
-    head = title(
-        metric.value, _TITLES[metric](snapshot, series, zoom, look), _right(metric, snapshot, series, zoom, clock_row),
-        width, look, margin=margin,
-    )  # fmt: skip
+    facts = _TITLES[metric](snapshot, series, zoom, look)
+    if snapshot.verdict is Verdict.LINK_LOST:
+        facts = [tuple(span._replace(role=Role.DIM) for span in group) for group in facts]
+    right = _right(metric, snapshot, series, zoom, clock_row)
+    head = title(metric.value, facts, right, width, look, margin=margin)
     if canvas_rows < 2 or canvas < 12:
         return (head,)
 

@@ -6,7 +6,7 @@ from console.model import Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
 from console.ui.present.facts import elapsed_s, launch_began
 from console.ui.present.look import Glyphs, Look, stage_glyph
-from console.ui.present.spans import Line, Role, Span, View, cells, clip, faint, pad, whole_spans, width_of
+from console.ui.present.spans import Line, Role, Span, View, cells, clip, faint, pad, whole_facts, whole_spans, width_of
 
 _MARGIN = 2
 # A progress bar in the rail needs this much.
@@ -116,18 +116,28 @@ def _running_row(stage: StageStatus, spent: float | None, look: Look, room: int)
 
 
 def _third_row(stage: StageStatus, room: int) -> Span:
-    evidence = words.one_line(stage.evidence)
+    evidence = _evidence(stage, room)
     match stage.state:
         case StageState.ACTIVE | StageState.LATE | StageState.FAILED:
-            return Span(clip(evidence or words.one_line(stage.why), room), Role.STRONG, True)
+            return Span(evidence or clip(words.one_line(stage.why), room), Role.STRONG, True)
         case StageState.DONE:
-            return faint(clip(evidence, room))
+            return faint(evidence)
         case StageState.SKIPPED | StageState.PENDING:
-            return faint(clip(words.one_line(stage.why) or evidence, room))
+            return faint(clip(words.one_line(stage.why), room) or evidence)
         case StageState.NOT_REACHED:
             return faint("not reached")
         case StageState.UNKNOWN:
-            return Span(clip(evidence or words.one_line(stage.why), room), Role.STRONG, True)
+            return Span(evidence or clip(words.one_line(stage.why), room), Role.STRONG, True)
+
+
+def _evidence(stage: StageStatus, room: int) -> str:
+    """The evidence as far as whole parts of it fit: a list of GPUs or a size is never cut in the middle."""
+    text = words.one_line(stage.evidence)
+    if stage.missing and stage.want and stage.state in (StageState.ACTIVE, StageState.LATE):
+        counted = f"{stage.have or 0}/{stage.want}"
+        text = f"{counted}, not yet: {words.gpu_list(stage.missing)}"
+        return text if cells(text) <= room else counted
+    return clip(whole_facts(text.split(", "), room, ", "), room)
 
 
 def _one_row(snapshot: Snapshot, width: int, look: Look, durations: bool) -> Line:
