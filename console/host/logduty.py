@@ -1,0 +1,90 @@
+"""What the agent sends of files: the followed log in chunks, ranges of it, and a run's flight recorder.
+
+Only the agent imports this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any, Dict, List, Optional
+
+from . import files, logtail, procfs, startkeeper, wire
+from .replies import Operation, Refused, Replies
+
+_STEP_S = 0.05
+_ROOM_BYTES = 256 * 1024
+_RECORDER_BYTES = 3 << 20
+
+
+class LogDuty:
+    """Follows at most one log, within the credit that the console gives."""
+
+    def __init__(self, out: wire.Outbox, replies: Replies) -> None:
+        self._out, self._replies = out, replies
+        self._follower: Optional[logtail.Follower] = None
+        self._next = 0.0
+
+    def due(self) -> float:
+        """Return the monotonic time of the next look."""
+        return self._next if self._follower else float("inf")
+
+    def close(self) -> None:
+        if self._follower:
+            self._follower.close()
+
+    def follow(self, operation: Operation) -> Dict[str, Any]:
+        follower = logtail.Follower(operation)
+        self.close()
+        self._follower, self._next = follower, 0.0
+        return {}
+
+    def credit(self, operation: Operation) -> None:
+        if self._follower:
+            self._follower.add_credit(int(operation["bytes"]))
+            self._next = 0.0
+
+    def step(self) -> None:
+        """Look for what was written, where it is time to."""
+        if self._follower is None or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _STEP_S
+        if self._out.waiting_bytes > _ROOM_BYTES:
+            return
+        try:
+            events = self._follower.step()
+        except OSError as error:
+            events = [self._follower.trouble(error)]
+        for event, data in events:
+            self._out.put(dict(event, ev="log", bt=procfs.boottime()), data)
+
+    def read(self, operation: Operation) -> None:
+        try:
+            data, size = logtail.read_range(operation["path"], int(operation["offset"]), int(operation["length"]))
+        except OSError as error:
+            raise Refused("file_missing", f"{operation['path']}: {error.strerror}") from error
+        self._replies.reply(operation["id"], {"size": size}, data)
+
+    def recorder(self, operation: Operation, state: str, target: Optional[str]) -> None:
+        if target is None or not startkeeper.is_run_id(operation["run"]):
+            raise Refused("protocol", "no target is watched, or no such run id")
+        directory = files.run_dir(state, target, operation["run"])
+        lines = recorder_lines(os.path.join(directory, "recorder.ndjson"))
+        head = json.dumps({"re": operation["id"], "ok": True})[:-1].encode("ascii")
+        self._out.put_line(head + b',"data":{"records":[' + b",".join(lines) + b"]}}\n")
+
+
+def recorder_lines(path: str) -> List[bytes]:
+    """Return the complete JSON lines of a flight recorder; with too much for one message, fewer GPU samples."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read(wire.MAX_LINE_BYTES * 2).split(b"\n")[:-1]
+    except OSError:
+        return []
+    good = [line for line in lines if wire.decode(line) is not None]
+    while sum(map(len, good)) + len(good) > _RECORDER_BYTES:
+        bulky = [index for index, line in enumerate(good) if b'"k":"gpu"' in line.replace(b" ", b"")]
+        drop = set(bulky[1::2]) or set(range(1, len(good), 2))
+        good = [line for index, line in enumerate(good) if index not in drop]
+    return good

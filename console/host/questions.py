@@ -1,0 +1,56 @@
+"""Questions that take a while or may hang, answered by a child each: what a plan would do, what the host is like,
+what a run hangs in.
+
+Only the agent imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List
+
+from . import background
+from .replies import Refused, Replies
+
+Answer = Dict[str, Any]
+
+
+class Questions:
+    """Jobs whose result answers an operation."""
+
+    def __init__(self, replies: Replies) -> None:
+        self._replies = replies
+        self._jobs: Dict[int, background.Job] = {}
+        self._names: Dict[int, str] = {}
+
+    def jobs(self) -> List[background.Job]:
+        return list(self._jobs.values())
+
+    def put(self, operation_id: int, name: str, work: Callable[[], Answer], timeout_s: float) -> None:
+        """Answer the operation with what `work` returns: `text` as raw bytes, the rest as data.
+
+        `work` runs in a child; a Refused that it raises is answered as such.
+        """
+
+        def answer() -> Answer:
+            try:
+                return {"data": work()}
+            except Refused as refusal:
+                return {"reason": refusal.reason, "detail": str(refusal)}
+
+        self._names[operation_id] = name
+        self._jobs[operation_id] = background.Job(answer, timeout_s)
+
+    def step(self) -> None:
+        """Answer those that are over."""
+        for operation_id, job in list(self._jobs.items()):
+            if not job.advance():
+                continue
+            del self._jobs[operation_id]
+            name = self._names.pop(operation_id)
+            answer = job.result or {}
+            if "data" in answer:
+                text = str(answer["data"].pop("text", ""))
+                self._replies.reply(operation_id, answer["data"], text.encode("utf-8", "replace"))
+            else:
+                reason = answer.get("reason", "unknown")
+                self._replies.refuse(operation_id, reason, answer.get("detail") or f"the {name} {job.error}")
