@@ -30,6 +30,7 @@ NAME = "ct-demo"
 GPUS = 8
 _CUT_S = 20.0
 _STOP_S = 5.0
+_CHUNK_BYTES = 64 * 1024
 _KEEPER_STARTS_WITHIN_S = 3.0
 
 _RUN_SH = """\
@@ -226,17 +227,19 @@ class DemoHost:
         )
         self._children.add(child)
         try:
-            await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
-            status = await child.wait()
+            async with asyncio.TaskGroup() as pumps:
+                feeding = pumps.create_task(_feed(process, child))
+                printing = [pumps.create_task(_forward(child.stdout, process.stdout))]
+                printing.append(pumps.create_task(_forward(child.stderr, process.stderr)))
+                await asyncio.wait(printing)
+                status = await child.wait()
+                feeding.cancel()
             process.exit(status if status >= 0 else 128 - status)
         finally:
             self._children.discard(child)
             if child.returncode is None:
                 child.kill()
                 await child.wait()
-            # What asyncssh still feeds to the child is only ever awaited here; after a cut it may never be done.
-            with contextlib.suppress(TimeoutError, OSError, asyncssh.Error):
-                await asyncio.wait_for(process.wait_closed(), 1.0)
 
     async def _close_server(self) -> None:
         if self._server is not None:
@@ -291,6 +294,25 @@ class DemoHost:
                     yield path.parent, keeper["pid"], keeper["start"]
             except (OSError, ValueError, KeyError, TypeError):
                 continue
+
+
+async def _feed(process: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process) -> None:
+    """Hand the client's input to the child; the end of the client, however it comes, is the end of the input."""
+    assert child.stdin is not None
+    with contextlib.suppress(OSError, asyncssh.Error):
+        while data := await process.stdin.read(_CHUNK_BYTES):
+            child.stdin.write(data)
+            await child.stdin.drain()
+    child.stdin.close()
+
+
+async def _forward(source: asyncio.StreamReader | None, sink: asyncssh.SSHWriter[bytes]) -> None:
+    """Hand the child's output to the client, as long as there is one."""
+    assert source is not None
+    with contextlib.suppress(OSError, asyncssh.Error):
+        while data := await source.read(_CHUNK_BYTES):
+            sink.write(data)
+            await sink.drain()
 
 
 def _kill(pids: Iterable[int]) -> None:

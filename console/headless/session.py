@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from console.config import Target
 from console.engine import Engine
-from console.model import LinkState, LogState, Snapshot
+from console.model import LinkState, LogState, Snapshot, StageState
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 
 
@@ -85,11 +85,22 @@ async def settled(engine: Engine, deadline: float | None) -> Snapshot:
 
 
 def _all_have_spoken(snapshot: Snapshot) -> bool:
-    if snapshot.gpus.source == "unknown":
+    if snapshot.gpus.source == "unknown" or _is_overdue(snapshot):
         return False
     if snapshot.run is None or snapshot.log.state in (LogState.NONE, LogState.MISSING, LogState.EMPTY):
         return True
     return snapshot.log.caught_up
+
+
+def _is_overdue(snapshot: Snapshot) -> bool:
+    """Whether a stage's deadline had passed before we came, and is still to be judged: till then it isn't on track."""
+    return any(
+        status.state is StageState.ACTIVE
+        and status.began_at is not None
+        and status.deadline_s is not None
+        and snapshot.at - status.began_at > status.deadline_s
+        for status in snapshot.stages
+    )
 
 
 def link_error(snapshot: Snapshot) -> ConsoleError:

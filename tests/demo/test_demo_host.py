@@ -1,0 +1,136 @@
+"""The demo's host: it is quick, it sees and touches nothing but its own, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console import configfile
+from console.demo import trainer
+from console.demo.host import DemoHost
+from console.host import procfs
+from tests.headless.running import Console, call, fast_host
+from tests.waiting import until
+
+
+def processes_of(folder: Path) -> dict[int, list[str]]:
+    """Return the processes that run in `folder` or name a file in it."""
+    inside = f"{folder}/"
+    found = {}
+    for pid in procfs.all_pids():
+        argv = procfs.argv(pid)
+        if any(inside in word for word in argv) or f"{procfs.cwd(pid)}/".startswith(inside):
+            found[pid] = argv
+    return found
+
+
+@pytest.fixture
+def foreign_run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Somebody's own training on this machine, by the usual name."""
+    script = tmp_path / "theirs" / "train_dflash_pipeline.py"
+    script.parent.mkdir()
+    shutil.copyfile(trainer.__file__, script)
+    words = ["--gpus", "2", "--targets", "1", "--drafters", "1", "--load-time", "0.2", "--step-time", "0.2"]
+    with (script.parent / "log").open("wb") as log:
+        run = subprocess.Popen([sys.executable, "-u", str(script), *words], stdout=log, stderr=log)
+    until(lambda: b"step 2/" in (script.parent / "log").read_bytes(), 15)
+    yield run
+    run.terminate()
+    run.wait(10)
+
+
+def test_demo_never_sees_or_stops_a_run_that_is_not_its_own(
+    tmp_path: Path, foreign_run: subprocess.Popen[bytes]
+) -> None:
+    with fast_host(tmp_path / "demo") as host:
+        console = Console(host)
+
+        idle, plan = console("status", "--json").json, console("restart", "--plan", "--json").json
+        stopped, restarted = console("stop", "--yes"), console.restart("--json")
+
+    assert (idle["run"], plan["replaces"]) == (None, [])
+    assert (stopped.code, restarted.code, restarted.json["replaced"]) == (5, 0, None)
+    assert foreign_run.poll() is None
+
+
+def test_end_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    with fast_host(folder) as host:
+        console = Console(host)
+        assert console.restart().code == 0
+        assert len(processes_of(folder)) >= 9
+
+    console.config.unlink()  # ours, not the host's
+    assert processes_of(folder) == {}
+    assert list(folder.iterdir()) == []
+
+
+def test_end_in_the_middle_of_a_start_leaves_nothing_either(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    with fast_host(folder) as host:
+        console = Console(host)
+        assert console("restart", "--yes", "--detach").code == 0
+
+    console.config.unlink()
+    until(lambda: processes_of(folder) == {}, 5)
+    assert list(folder.iterdir()) == []
+
+
+def test_run_that_ignores_term_is_ended_all_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    with fast_host(folder) as host:
+        host.inject("ignore-term")
+        assert Console(host).restart().code == 0
+
+    assert processes_of(folder) == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_serve_lets_another_terminal_in_and_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
+    served = subprocess.Popen(
+        [sys.executable, "-m", "console.cli", "demo", "--serve", "place", "--speed", "8"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    config = tmp_path / "place" / "config.toml"
+    until(config.exists, 15)
+    until(lambda: configfile.load(config).targets, 5)
+
+    done = call("restart", "--config", str(config), "--yes", "--timeout", "40s")
+    served.send_signal(number)
+    out, err = served.communicate(timeout=20)
+
+    assert (done.code, served.returncode) == (0, 0), (done, err)
+    assert out == f"dflash-console --config {config}\n"
+    assert processes_of(tmp_path) == {}
+    assert list((tmp_path / "place").iterdir()) == []
+
+
+def test_serve_never_overwrites_a_config(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("mine")
+
+    done = call("demo", "--serve", str(tmp_path))
+
+    assert (done.code, (tmp_path / "config.toml").read_text()) == (2, "mine")
+
+
+def test_first_run_steps_within_fifteen_seconds(tmp_path: Path) -> None:
+    """At the speed that the demo has by itself."""
+    with DemoHost(tmp_path / "demo") as host:
+        console = Console(host)
+        began = time.monotonic()
+
+        assert console.restart().code == 0
+
+    assert time.monotonic() - began < 15 + 6  # the end of the run is in it
