@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import pwd
 import select
-import signal
 import subprocess
 import time
-from typing import Dict, Optional
+from typing import Dict, List
 
 FALLBACK_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TIMEOUT_S = 5.0
-_TERM_S = 0.5
+_END = b"\0\0"
 # What a shell says of itself, and the terminal that it does not have.
 _DROPPED = frozenset({"_", "SHLVL", "PWD", "OLDPWD", "TERM"})
 
@@ -40,31 +39,24 @@ def fallback() -> Dict[str, str]:
 
 
 class LoginEnv:
-    """A login shell that prints its environment: started now, read when it is needed."""
+    """A login shell that prints its environment: started now, read when it is needed.
+
+    It is nobody's child here and never killed. Killed amid a profile it would leave behind what profiles take: the lock
+    of `pyenv rehash`, say, holds up every later login of that user. One that takes too long is abandoned: it goes on
+    with a pipe that nobody reads, and init reaps it. As a child of the keeper it would count as one of the run's.
+    """
 
     def __init__(self) -> None:
         self.why = ""
         """Why the answer is only the fallback; "" where a login shell gave it."""
         self._deadline = time.monotonic() + TIMEOUT_S
         self._raw = b""
-        self._process: Optional[subprocess.Popen[bytes]] = None
         self._reader, writer = os.pipe()
         shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
-        # By a descriptor of its own: profiles like to print on stdout.
-        script = "env -0 >&%d" % writer
+        # By a descriptor of its own: profiles like to print on stdout. An empty entry is the end.
+        script = "trap '' PIPE; env -0 >&%d; printf '\\0' >&%d" % (writer, writer)
         try:
-            self._process = subprocess.Popen(
-                [shell, "-lc", script],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=dict(who(), TERM="dumb"),
-                cwd="/",
-                pass_fds=(writer,),
-                start_new_session=True,
-            )
-        except OSError as error:
-            self.why = "%s: %s" % (shell, error.strerror)
+            _start_orphan([shell, "-lc", script], writer)
         finally:
             os.close(writer)
 
@@ -73,58 +65,55 @@ class LoginEnv:
 
     def get(self) -> Dict[str, str]:
         """Return the environment, waiting for the rest of the 5 s at most."""
-        if self._process is not None:
-            self._collect(self._process)
+        if self._reader >= 0:
+            self._collect()
         self.close()
         env = _parsed(self._raw)
         if "PATH" not in env:
-            self.why = self.why or "the login shell printed no environment"
+            self.why = self.why or "the login shell ended without printing an environment"
             return fallback()
         return dict(who(), **env)
 
     def close(self) -> None:
-        """Want no answer any more. The shell ends by itself: killed amid a profile it would leave behind what
-        profiles take (the lock of `pyenv rehash` holds up every later login for a minute).
-        """
+        """Want no answer any more."""
         if self._reader >= 0:
             os.close(self._reader)
             self._reader = -1
 
-    def _collect(self, process: subprocess.Popen[bytes]) -> None:
+    def _collect(self) -> None:
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         # Not to the end of the pipe: what a profile leaves in the background keeps it open.
-        while process.poll() is None or poll.poll(0):
-            if time.monotonic() > self._deadline:
-                self.why = "the login shell took longer than %d s" % TIMEOUT_S
-                _end(process)
+        while not self._raw.endswith(_END):
+            left_s = self._deadline - time.monotonic()
+            if left_s <= 0 or not poll.poll(left_s * 1000):
+                self.why = "the login shell took longer than %g s and was left to end by itself" % TIMEOUT_S
+                self._raw = b""
                 return
-            if poll.poll(20):
-                part = os.read(self._reader, 65536)
-                if not part:
-                    break
-                self._raw += part
-        try:
-            status = process.wait(max(0.0, self._deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            _end(process)  # it has said all that it had to say
-            return
-        if status != 0 and not self._raw:
-            self.why = "the login shell ended with %d" % status
+            part = os.read(self._reader, 65536)
+            if not part:
+                return
+            self._raw += part
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a shell that takes too long, gently at first: its traps give back the locks that a profile took."""
-    for number, patience_s in ((signal.SIGTERM, _TERM_S), (signal.SIGKILL, None)):
+def _start_orphan(words: List[str], writer: int) -> None:
+    """Start `words` in a session of its own, as a child of init."""
+    middle = os.fork()
+    if middle == 0:
         try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            pass
-        try:
-            process.wait(patience_s)
-            return
-        except subprocess.TimeoutExpired:
-            continue
+            subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=dict(who(), TERM="dumb"),
+                cwd="/",
+                pass_fds=(writer,),
+                start_new_session=True,
+            )
+        finally:
+            os._exit(0)  # where nothing was started the pipe ends, which says so
+    os.waitpid(middle, 0)
 
 
 def _parsed(raw: bytes) -> Dict[str, str]:

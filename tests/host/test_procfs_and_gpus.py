@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from console.host import gpuwatch, loginenv, oom, procfs
+from console.host import gpuwatch, oom, procfs
 from tests.host.keeperlab import Lab
 from tests.waiting import until
 
@@ -145,38 +145,3 @@ def test_oom_is_proven_by_the_own_cgroup_and_likely_by_a_shared_count(
     assert likely.verdict()[0] == "no"
     shared.write_text("low 0\noom_kill 5\n")
     assert likely.verdict()[0] == "likely"
-
-
-def test_login_environment_is_read_in_spite_of_a_chatty_profile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    profile = "echo hello; export FROM_PROFILE='a\nb'; sleep 600 & "
-    (tmp_path / ".profile").write_text(profile)
-    monkeypatch.setattr(
-        loginenv, "who", lambda: {"HOME": str(tmp_path), "USER": "x", "LOGNAME": "x", "SHELL": "/bin/sh"}
-    )
-
-    login = loginenv.LoginEnv()
-    env = login.get()
-    left = [pid for pid in procfs.all_pids() if procfs.environ(pid).get("HOME") == str(tmp_path)]
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-
-    assert env["FROM_PROFILE"] == "a\nb"
-    assert login.why == ""
-    assert not {"SHLVL", "_", "PWD", "TERM"} & set(env)
-    assert left, "what a profile leaves behind is not our business"
-
-
-def test_login_shell_that_hangs_is_left_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".profile").write_text("read answer < /dev/zero; sleep 600")
-    monkeypatch.setattr(
-        loginenv, "who", lambda: {"HOME": str(tmp_path), "USER": "x", "LOGNAME": "x", "SHELL": "/bin/sh"}
-    )
-    monkeypatch.setattr(loginenv, "TIMEOUT_S", 0.5)
-
-    login = loginenv.LoginEnv()
-    env = login.get()
-
-    assert "took longer" in login.why
-    assert env["PATH"] == loginenv.FALLBACK_PATH
