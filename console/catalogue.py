@@ -294,6 +294,18 @@ _REQUESTS = {
         "the other restart is not disturbed",
         "watch it, or wait for it",
     ),
+    "run_unknown": _error(
+        "no such run",
+        "Neither the host nor the ledger of this console knows a run of this name or id.",
+        _UNTOUCHED,
+        "name another run, or restart with the config's settings",
+    ),
+    "secret_not_kept": _error(
+        "a secret of that run was not kept",
+        "Of secret-looking values only hashes are stored, and the config does not give this one.",
+        _UNTOUCHED,
+        "give the value with `--env`, or leave it out with `--unset`",
+    ),
     "unexpected_run": _error(
         "another run is there than expected",
         "What runs is not the run that `--expect-run` names.",
@@ -525,6 +537,12 @@ _OWN = {
         "It can't be read as it is.",
         _UNTOUCHED,
         "correct the key that is named",
+    ),
+    "ledger_unusable": _warning(
+        "the ledger of past launches can't be used",
+        "Expected times and past settings are not known while its file can't be read and written.",
+        "no run depends on it; launches are not written down meanwhile",
+        "mend or move away the file that is named; a new one is made by itself",
     ),
     "bug": _error(
         "an error of the console itself",

@@ -60,6 +60,8 @@ class StageStatus(Struct, frozen=True, kw_only=True):
     took_s: float | None = None
     usual_s: float | None = None
     """Median of past launches of the same kind; None while none is known."""
+    longest_s: float | None = None
+    """The longest of those launches."""
     deadline_s: float | None = None
     evidence: str = ""
     """Short form for the rail, at most about 17 cells: `2 pids, 574 GiB`."""
@@ -275,6 +277,58 @@ class ExitStatus(Struct, frozen=True, kw_only=True):
     """`proven`, `likely`, `no` or `unknown`."""
 
 
+class Script(Struct, frozen=True, kw_only=True):
+    """A file that a run is made of, as it was when the run was asked for."""
+
+    sha256: str = ""
+    mode: int | None = None
+    mtime: float | None = None
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What a run was started with: what makes it another run than the one before."""
+
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+    env: dict[str, str] = {}
+    """What was declared; secret-looking values as keyed hashes."""
+    unset: tuple[str, ...] = ()
+    scripts: dict[str, Script] = {}
+
+
+class PastRun(Struct, frozen=True, kw_only=True):
+    """A run of before, with its settings."""
+
+    id: str
+    name: str
+    settings: Settings = Settings()
+    stepped: bool = False
+    """It is known to have reached stepping."""
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One difference between the settings of two runs; None: it was or is not there."""
+
+    kind: str
+    """`env`, `argv`, `cwd` or `file`."""
+    what: str = ""
+    """The variable's or the file's name."""
+    then: str | None = None
+    now: str | None = None
+    edited_at: float | None = None
+    """When the file was written to, on the host's clock."""
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """What differs from the last run that reached stepping."""
+
+    since: str
+    since_id: str
+    items: tuple[Change, ...] = ()
+    same: tuple[str, ...] = ()
+    """What doesn't differ, in words: `run.sh`, `argv`, `6 env names`."""
+
+
 class Run(Struct, frozen=True, kw_only=True):
     """The run that the console speaks of: the live one, else the last one."""
 
@@ -337,6 +391,12 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """With the link lost: the verdict before that."""
     reason: ReasonView | None = None
     warnings: tuple[ReasonView, ...] = ()
+    usual_launches: int = 0
+    """How many past launches of this kind, the cache cleared or kept, the usual times are from."""
+    good: PastRun | None = None
+    """The last run before this one that reached stepping, as far as the console knows of it."""
+    changes: Changes | None = None
+    """After a failure: what differs from `good`."""
     progress: Progress = Progress()
     gpus: GpuPanel = GpuPanel()
     log: LogStatus = LogStatus()
@@ -404,9 +464,23 @@ class Plan(Struct, frozen=True, kw_only=True):
     env_changed: dict[str, tuple[str | None, str | None]] = {}
     """Against the last run: name -> (then, now); secret-looking values masked."""
     env_same: int = 0
+    argv_before: tuple[str, ...] | None = None
+    cwd_before: str | None = None
+    """What they were in the run compared with, where they have changed."""
     files_changed: tuple[str, ...] = ()
+    since: str = ""
+    """The run that the differences are from: the last one known to have reached stepping, else the last one."""
+    since_stepped: bool = False
+    from_run: str | None = None
+    """Name of the past run whose settings are taken again."""
+    from_env: dict[str, tuple[str | None, str | None]] = {}
+    """With `from_run`: name -> (config, that run), where they differ; secret-looking values masked."""
     checks: tuple[Check, ...] = ()
     usual_launch_s: float | None = None
+    """Median time to the first step of past launches of this kind."""
+    usual_launches: int = 0
+    usual_other_s: float | None = None
+    """The same for the other kind: with the cache kept where this plan clears it, and the other way round."""
     under_way: Lock | None = None
     made_at: float = 0.0
 
@@ -418,6 +492,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 class Overrides(Struct, frozen=True, kw_only=True):
     """What one restart changes against the config."""
 
+    base: PastRun | None = None
+    """Take command, directory and environment from this run instead of the config's; `env` and `args` come on top."""
     name: str | None = None
     env: dict[str, str] = {}
     unset: tuple[str, ...] = ()

@@ -14,6 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from console.model import Script
+
 PROTOCOL_VERSION = 1
 MAX_LINE_BYTES = 4 * 1024 * 1024
 
@@ -85,6 +87,8 @@ class MakePlan(Struct, frozen=True, kw_only=True, tag_field="op", tag="plan"):
     id: int
     action: str  # "restart" | "stop"
     spec: RunSpec
+    compare_to: str | None = None
+    """Id of the run to tell the differences from: the last one known to have reached stepping; None: the last one."""
 
 
 class Execute(Struct, frozen=True, kw_only=True, tag_field="op", tag="execute"):
@@ -239,6 +243,11 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...] = ()
     cwd: str = ""
     env: dict[str, str] = {}
+    """What the config and the operator declared; secret-looking values as keyed hashes."""
+    unset: tuple[str, ...] = ()
+    scripts: dict[str, Script] = {}
+    keep_cache: bool | None = None
+    """Whether no cache was to be cleared; None where the record is too old to say."""
     log: LogIdent | None = None
     stages: dict[str, HostStage] = {}
     replaced_id: str | None = None
@@ -425,8 +434,14 @@ class WirePlan(Struct, frozen=True, kw_only=True):
     bystanders: tuple[WireProcess, ...] = ()
     caches: tuple[WireCache, ...] = ()
     checks: tuple[WireCheck, ...] = ()
+    since_id: str | None = None
+    since_name: str = ""
+    """The run that the differences are from; None: there is none to compare with."""
     env_changed: dict[str, tuple[str | None, str | None]] = {}
     env_same: int = 0
+    argv_before: tuple[str, ...] | None = None
+    cwd_before: str | None = None
+    """What they were, where they have changed."""
     files_changed: tuple[str, ...] = ()
     gpu_bytes: int | None = None
     lock: LockHolder | None = None

@@ -88,6 +88,8 @@ class Reason(StrEnum):
     READ_ONLY = "read_only"
     NO_LINK = "no_link"
     KEEPER_NOT_STARTED = "keeper_not_started"
+    RUN_UNKNOWN = "run_unknown"
+    SECRET_NOT_KEPT = "secret_not_kept"
     # the transaction
     SURVIVORS = "survivors"
     GPU_MEMORY_HELD = "gpu_memory_held"
@@ -125,6 +127,7 @@ class Reason(StrEnum):
     UNKNOWN = "unknown"
     # our own
     CONFIG = "config"
+    LEDGER_UNUSABLE = "ledger_unusable"
     BUG = "bug"
 
 

@@ -13,14 +13,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar, assert_never
 
+import msgspec
+
 from console import protocol
 from console.config import Target
 from console.engine import requests
 from console.engine.following import Following
+from console.engine.past import Past
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
 from console.link.link import Link
 from console.link.payload import build_payload, entry_line
-from console.model import Accepted, LinkState, Overrides, Plan, Snapshot
+from console.model import Accepted, LinkState, Overrides, PastRun, Plan, Snapshot
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 from console.state import events, machine
 from console.state.logbuffer import LogBuffer
@@ -53,6 +56,7 @@ class Engine:
         self._link = Link(name, target, payload=entry_line("agent") + build_payload(), on_event=self._on_link)
         self._state = machine.start(name, target, operator=operator, read_only=read_only, label=self._link.label)
         self._following = Following(self._link, target.metrics, self.log, self.series, self._feed, self.now)
+        self._past = Past(name, clears_cache=bool(target.caches), feed=self._feed, now=self.now)
         self._snapshot: Snapshot | None = None
         self._changed = asyncio.Event()
         self._announce: asyncio.TimerHandle | None = None
@@ -117,9 +121,21 @@ class Engine:
         self._require_link()
         overrides = overrides or Overrides()
         spec = requests.run_spec(self.name, self.target, overrides)
-        operation = protocol.MakePlan(id=self._link.next_id(), action=action, spec=spec)
+        good = self._past.outlook.newest
+        operation = protocol.MakePlan(
+            id=self._link.next_id(), action=action, spec=spec, compare_to=good.id if good is not None else None
+        )
         wire = requests.checked(await self._link.request(operation, timeout_s=_PLAN_TIMEOUT_S), protocol.WirePlan)
-        return requests.plan_from_wire(wire, self.name, self.target, overrides, self.snapshot)
+        plan = requests.plan_from_wire(wire, self.name, self.target, overrides, self.snapshot)
+        plan = msgspec.structs.replace(plan, since_stepped=good is not None and wire.since_id == good.id)
+        return self._past.with_times(plan, overrides, has_gpus=self.target.gpus.expected != 0)
+
+    async def past_run(self, run: str) -> PastRun:
+        """Return a run of before with its settings, by its id or its name.
+
+        Raises: ConsoleError(RUN_UNKNOWN, LEDGER_UNUSABLE).
+        """
+        return await self._past.find(run)
 
     async def execute(self, plan: Plan, overrides: Overrides | None = None) -> Accepted:
         """Hand a plan to a keeper on the host; returns when it is taken.
@@ -171,17 +187,26 @@ class Engine:
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
-            self._following.tasks = tasks
-            tasks.create_task(self._link.run(), name="link")
-            tasks.create_task(self._tick(), name="tick")
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = self._following.tasks = self._past.tasks = tasks
+                tasks.create_task(self._link.run(), name="link")
+                tasks.create_task(self._tick(), name="tick")
+        finally:
+            await self._past.close()
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(1.0)
             self._feed(events.Tick(at=self.now()))
             self._following.tick()
+            self._remember()
+
+    def _remember(self) -> None:
+        """Have the ledger take down what is proven of the run; before that there is nothing that the host can't say."""
+        launch = self._state.launch
+        if launch is not None and (launch.stepped or launch.over is not None):
+            self._past.watched(self.snapshot)
 
     # -- from the link ------------------------------------------------------------------------------------------------
 
@@ -227,6 +252,7 @@ class Engine:
                 label=self._link.label,
             )
         )
+        self._past.reached(f"{hello.node}:{self.target.state_dir or hello.state_dir}")
         if self._tasks is not None:
             self._tasks.create_task(self._watch(), name="watch")
 
@@ -250,6 +276,8 @@ class Engine:
                 self.past_runs |= {record.id: record.name for record in event.last}
                 self._feed(events.HostSaid(at=now, state=event))
                 self._following.host_said(event)
+                self._past.host_said(event, self._state.subject.key if self._state.subject is not None else None)
+                self._remember()
             case protocol.ProcsEvent():
                 self._feed(events.ProcsSaid(at=now, procs=event))
             case protocol.GpusEvent():

@@ -20,6 +20,7 @@ from console.model import (
 )
 from console.protocol import GpuSpec, LockHolder, PreflightSpec, Reply, RunSpec, Taken, WirePlan, WireProcess
 from console.reasons import ConsoleError, Exit, Reason, reason_of
+from console.state import changes
 
 T = TypeVar("T")
 
@@ -32,15 +33,21 @@ _EXIT_CODES = {
 
 
 def run_spec(name: str, target: Target, overrides: Overrides) -> RunSpec:
-    """Return what the host is to run: the target's config with one restart's overrides."""
+    """Return what the host is to run: the target's config, or a past run's settings, with one restart's overrides.
+
+    Raises: ConsoleError(SECRET_NOT_KEPT).
+    """
+    base = overrides.base.settings if overrides.base is not None else None
+    env = {**base_env(target, overrides), **overrides.env}
+    unset = (*(each for each in base.unset if each not in overrides.env), *overrides.unset) if base else overrides.unset
     return RunSpec(
         target=name,
         name=overrides.name or target.name,
-        command=(*target.command, *overrides.args),
-        cwd=target.cwd,
+        command=(*(base.argv if base else target.command), *overrides.args),
+        cwd=base.cwd if base else target.cwd,
         log=target.log,
-        env={key: value for key, value in {**target.env, **overrides.env}.items() if key not in overrides.unset},
-        unset=overrides.unset,
+        env={key: value for key, value in env.items() if key not in overrides.unset},
+        unset=unset,
         match=target.match,
         caches=target.caches,
         keep_cache=overrides.keep_cache,
@@ -51,6 +58,36 @@ def run_spec(name: str, target: Target, overrides: Overrides) -> RunSpec:
         ),
         gpus=GpuSpec(expected=target.gpus.expected, simulated=target.gpus.simulated),
     )
+
+
+def base_env(target: Target, overrides: Overrides) -> dict[str, str]:
+    """Return the environment that `overrides.env` comes on top of: the config's, or that of a past run.
+
+    Of a secret-looking value only a hash was kept: the config's takes its place. Raises: ConsoleError(SECRET_NOT_KEPT)
+    where neither the config nor the operator gives one.
+    """
+    if overrides.base is None:
+        return dict(target.env)
+    env = {}
+    for key, value in overrides.base.settings.env.items():
+        if changes.shown(value) != value:
+            given = target.env.get(key, overrides.env.get(key))
+            if given is None and key not in overrides.unset:
+                detail = f"{key} of {overrides.base.name}: only a hash was kept of it"
+                raise ConsoleError(Reason.SECRET_NOT_KEPT, detail, Exit.REFUSED)
+            value = given or ""
+        env[key] = value
+    return env
+
+
+def _from_env(target: Target, overrides: Overrides) -> dict[str, tuple[str | None, str | None]]:
+    """Return where a past run's environment differs from the config's: name -> (config, that run)."""
+    if overrides.base is None:
+        return {}
+    past, env = overrides.base.settings.env, target.env
+    differ = {key: (env.get(key), past.get(key)) for key in sorted(past.keys() | env.keys())}
+    # Of a secret-looking value only a hash is there, and the config's is taken.
+    return {key: both for key, both in differ.items() if both[0] != both[1] and changes.shown(both[1]) == both[1]}
 
 
 def checked(reply: Reply, kind: type[T]) -> T:
@@ -113,7 +150,12 @@ def plan_from_wire(wire: WirePlan, target: str, config: Target, overrides: Overr
         grace_s=config.stop.grace_s,
         env_changed=wire.env_changed,
         env_same=wire.env_same,
+        argv_before=wire.argv_before,
+        cwd_before=wire.cwd_before,
         files_changed=wire.files_changed,
+        since=wire.since_name or wire.since_id or "",
+        from_run=(overrides.base.name or overrides.base.id) if overrides.base is not None else None,
+        from_env=_from_env(config, overrides),
         checks=tuple(
             Check(
                 id=check.id,
@@ -124,7 +166,6 @@ def plan_from_wire(wire: WirePlan, target: str, config: Target, overrides: Overr
             )
             for check in wire.checks
         ),
-        usual_launch_s=_usual_launch_s(snapshot),
         under_way=_lock(wire.lock),
         made_at=snapshot.at,
     )
@@ -141,12 +182,6 @@ def process(wire: WireProcess) -> Process:
         rss_bytes=wire.rss,
         cpu_pct=wire.cpu_pct,
     )
-
-
-def _usual_launch_s(snapshot: Snapshot) -> float | None:
-    usual = [status.usual_s for status in snapshot.stages]
-    known = [each for each in usual if each is not None]
-    return sum(known) if len(known) == len(usual) else None
 
 
 def _lock(holder: LockHolder | None) -> Lock | None:

@@ -40,8 +40,13 @@ class NothingRuns(Exception):
     """A stop was asked for and there is nothing to stop."""
 
 
-def make(spec: Spec, action: str, state: str, sample: Optional[Dict[str, Any]]) -> Dict[str, Any]:
-    """Return the WirePlan. `sample`: the newest GPU sample, None to take one here. Raises: NothingRuns."""
+def make(
+    spec: Spec, action: str, state: str, sample: Optional[Dict[str, Any]], compare_to: Optional[str] = None
+) -> Dict[str, Any]:
+    """Return the WirePlan. `sample`: the newest GPU sample, None to take one here. Raises: NothingRuns.
+
+    `compare_to`: the run that the differences are told from; where it is None or gone, the last one.
+    """
     runs = records.Runs(state, spec["target"], procfs.boot_identity())
     runs.refresh()
     known = runs.all()
@@ -70,10 +75,11 @@ def make(spec: Spec, action: str, state: str, sample: Optional[Dict[str, Any]]) 
         name, log_path = naming.choose(spec["name"], spec["log"], [each.get("name", "") for each in known])
         scripts = fingerprints.scripts_of(spec, [each["argv"] for each in replaced.processes])
         env, login_why = _environment(spec)
-        last = records.current(known)
+        last = next((each for each in known if each["id"] == compare_to), None) or records.current(known)
         plan.update(name=name, argv=list(spec["command"]), cwd=spec["cwd"], log_path=log_path)
         plan.update(caches=_caches(spec, log_path, state))
         plan.update(_env_changes(spec, last, state))
+        plan.update(_command_changes(spec, last))
         plan["files_changed"] = fingerprints.changes(((last or {}).get("_request") or {}).get("scripts"), scripts)
     world = preflight.World(spec, log_path, env, state, sample, judged, sorted(replaced.pids), login_why)
     plan["checks"] = preflight.checks(world, action)
@@ -188,6 +194,17 @@ def _env_changes(spec: Spec, last: Optional[records.Record], state: str) -> Dict
         if then.get(name) != now.get(name):
             changed[name] = (_shown(name, then.get(name)), _shown(name, now.get(name)))
     return {"env_changed": changed, "env_same": len(set(then) | set(now)) - len(changed)}
+
+
+def _command_changes(spec: Spec, last: Optional[records.Record]) -> Dict[str, Any]:
+    if last is None:
+        return {}
+    found: Dict[str, Any] = {"since_id": last["id"], "since_name": last.get("name", "")}
+    if list(last.get("argv") or ()) != list(spec["command"]):
+        found["argv_before"] = list(last.get("argv") or ())
+    if last.get("cwd") != spec["cwd"]:
+        found["cwd_before"] = last.get("cwd")
+    return found
 
 
 def _shown(name: str, value: Optional[str]) -> Optional[str]:

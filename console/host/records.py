@@ -10,7 +10,7 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import files, procfs
+from . import files, procfs, secretenv
 
 Record = Dict[str, Any]
 
@@ -49,6 +49,9 @@ def merge(directory: str, contents: List[Optional[Dict[str, Any]]]) -> Optional[
         "argv": spec.get("command", []),
         "cwd": spec.get("cwd", ""),
         "env": spec.get("env", {}),
+        "unset": spec.get("unset", []),
+        "keep_cache": bool(spec.get("keep_cache") or not spec.get("caches")),
+        "scripts": request.get("scripts") or {},
         "state": "",
     }
     if request.get("log_path"):
@@ -89,8 +92,15 @@ def _lives(ident: Optional[Dict[str, Any]], is_alive: IsAlive) -> bool:
 
 
 def wire(record: Optional[Record]) -> Optional[Record]:
-    """Return the record as it is sent: without what begins with an underscore."""
-    return None if record is None else {key: value for key, value in record.items() if not key.startswith("_")}
+    """Return the record as it is sent: without what begins with an underscore, and without a secret.
+
+    A request that no keeper has scrubbed yet still holds them in plain text.
+    """
+    if record is None:
+        return None
+    sent = {key: value for key, value in record.items() if not key.startswith("_")}
+    sent["env"] = secretenv.covered(record.get("env") or {})
+    return sent
 
 
 class Runs:

@@ -27,6 +27,14 @@ def masked(env: Mapping[str, str], key: bytes) -> Dict[str, str]:
     return {name: _hashed(value, key) if is_secret(name) else value for name, value in env.items()}
 
 
+def covered(env: Mapping[str, str]) -> Dict[str, str]:
+    """Return `env` with what isn't hashed of its secret-looking values replaced by a hash of nothing."""
+    return {
+        name: PREFIX + "?" if is_secret(name) and not str(value).startswith(PREFIX) else value
+        for name, value in env.items()
+    }
+
+
 def state_key(state: str) -> bytes:
     """Return the key of this state directory, made at the first use. Raises: OSError."""
     path = os.path.join(state, _KEY_NAME)

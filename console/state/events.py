@@ -15,7 +15,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from console import protocol
-from console.model import Stage
+from console.model import PastRun, Stage
 from console.state.metrics import Sample
 
 # -- the link ---------------------------------------------------------------------------------------------------------
@@ -156,12 +156,28 @@ class StepTimesKnown(Struct, frozen=True, kw_only=True):
 
 
 class HistoryKnown(Struct, frozen=True, kw_only=True):
-    """What past launches and the config say: usual times (medians, seconds) and the baseline to compare with."""
+    """What past launches of the same kind (cache cleared or kept) say: medians and the longest, in seconds.
+
+    A baseline of None leaves the one that is known.
+    """
 
     at: float
     usual_s: dict[Stage, float] = {}
+    longest_s: dict[Stage, float] = {}
+    launches: int = 0
+    """How many launches that reached stepping the figures are from."""
+    good: PastRun | None = None
+    """The last run before the one that is spoken of that reached stepping."""
     baseline_tok_s: float | None = None
     baseline_name: str = ""
+
+
+class ConsoleWarned(Struct, frozen=True, kw_only=True):
+    """Something on the console's own side that a person should know; the host has no part in it."""
+
+    at: float
+    reason: str
+    detail: str = ""
 
 
 class Tick(Struct, frozen=True, kw_only=True):
@@ -184,6 +200,7 @@ Event = (
     | LogTail
     | StepTimesKnown
     | HistoryKnown
+    | ConsoleWarned
     | Tick
 )
 

@@ -91,10 +91,9 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
         case events.HostWarned():
             return warned(heard(state), event.warn.reason, event.warn.detail), ()
         case events.HistoryKnown():
-            known = History(
-                usual_s=event.usual_s, baseline_tok_s=event.baseline_tok_s, baseline_name=event.baseline_name
-            )
-            return replace(state, history=known), ()
+            return replace(state, history=_history(state.history, event)), ()
+        case events.ConsoleWarned():
+            return warned(state, event.reason, event.detail), ()
         case events.StepTimesKnown():
             return step_times(state, event), ()
         case events.LogSaid() | events.SamplesSeen() | events.PhaseSeen() | events.LogTail():
@@ -103,6 +102,13 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
             return _tick(state), ()
         case _:
             assert_never(event)
+
+
+def _history(before: History, event: events.HistoryKnown) -> History:
+    known = History(usual_s=event.usual_s, longest_s=event.longest_s, launches=event.launches, good=event.good)
+    if event.baseline_tok_s is None:
+        return replace(known, baseline_tok_s=before.baseline_tok_s, baseline_name=before.baseline_name)
+    return replace(known, baseline_tok_s=event.baseline_tok_s, baseline_name=event.baseline_name)
 
 
 # -- the link ---------------------------------------------------------------------------------------------------------

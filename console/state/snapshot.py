@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from console.model import (
     Ages,
+    Changes,
     ExitStatus,
     Gpu,
     GpuPanel,
@@ -17,6 +18,7 @@ from console.model import (
     Lock,
     LogState,
     LogStatus,
+    PastRun,
     Process,
     Progress,
     Run,
@@ -28,6 +30,7 @@ from console.model import (
 )
 from console.protocol import ProcsEvent, RunRecord, WireGpu, WireProcess
 from console.state import health, texts, training
+from console.state.changes import changes, settings_of
 from console.state.consequences import End
 from console.state.launch import Launch
 from console.state.stages import JOURNALLED, STAGES, Mark
@@ -36,6 +39,7 @@ from console.state.target import Subject, TargetState, deadline_s, expected_gpus
 from console.state.verdict import HEADROOM_BYTES, Judgement, judge, warnings
 
 _BLIND = frozenset({Verdict.LINK_LOST, Verdict.NO_WORD})
+_FAILURES = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.HOST_RESTARTED})
 
 
 def snapshot(state: TargetState, now: float) -> Snapshot:
@@ -55,6 +59,9 @@ def snapshot(state: TargetState, now: float) -> Snapshot:
         last_known=judged.last_known,
         reason=judged.reason,
         warnings=warnings(state),
+        usual_launches=state.history.launches,
+        good=_good(state),
+        changes=_changes(state, judged),
         progress=_progress(state, now, blind=blind),
         gpus=_gpus(state),
         log=_log(state),
@@ -81,6 +88,20 @@ def _link(state: TargetState) -> LinkStatus:
         clock_offset_s=state.clock.wall_offset,
         label=link.label,
     )
+
+
+def _good(state: TargetState) -> PastRun | None:
+    """The good run before this one; never this one, should history speak of another subject still."""
+    good = state.history.good
+    return None if good is None or (state.subject is not None and good.id == state.subject.key) else good
+
+
+def _changes(state: TargetState, judged: Judgement) -> Changes | None:
+    """What differs from the last good run, once something has failed and both are known."""
+    record, good = state.subject.record if state.subject is not None else None, _good(state)
+    if record is None or good is None or judged.verdict not in _FAILURES:
+        return None
+    return changes(good, settings_of(record))
 
 
 # -- stages -----------------------------------------------------------------------------------------------------------
@@ -111,6 +132,7 @@ def _stage(state: TargetState, launch: Launch, stage: Stage, judged: Judgement) 
         ended_at=_at(state, _latest(began_bt, mark.ended_bt)) if mark.state not in _TIMELESS else None,
         took_s=took_s,
         usual_s=state.history.usual_s.get(stage),
+        longest_s=state.history.longest_s.get(stage),
         deadline_s=deadline_s(state.target.deadlines, stage),
         evidence=mark.evidence,
         detail=mark.detail,

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console import config, protocol
-from console.model import LinkState, Stage
+from console.model import LinkState, PastRun, Stage
 from console.state.events import LogLine
 from console.state.launch import Launch
 from console.state.training import Training
@@ -136,7 +136,12 @@ class HostWarning(Struct, frozen=True, kw_only=True):
 
 
 class History(Struct, frozen=True, kw_only=True):
+    """What is known of earlier runs (events.HistoryKnown)."""
+
     usual_s: dict[Stage, float] = {}
+    longest_s: dict[Stage, float] = {}
+    launches: int = 0
+    good: PastRun | None = None
     baseline_tok_s: float | None = None
     baseline_name: str = ""
 

@@ -1,0 +1,201 @@
+"""The ledger's file: SQLite on the console's side, one row a run, shared by every console of this user.
+
+Every use opens it, does one transaction and closes it again: a console that lives for weeks holds no lock, and a file
+that is replaced or mended is found at once. Blocking; callers run it in a thread. Errors come out as LedgerError.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+
+from console.configfile import APP
+from console.history import schema
+from console.history.entry import Entry
+from console.history.usual import Outlook, Timing, kinds
+from console.model import PastRun, Settings, Stage
+
+BUSY_S = 5.0
+"""Another console's transaction takes milliseconds; a disk that stalls takes longer."""
+KEEP_RUNS = 2000
+"""A place and target keeps this many, the newest: years of restarts."""
+_MOST_SETTINGS_BYTES = 256 * 1024
+_READ = 200  # rows that an outlook looks at: 20 launches of each kind are among them
+
+_COLUMNS = Entry.__struct_fields__
+# What one console observed is not taken back by another that did not watch.
+_OBSERVED = frozenset({"stepping_s", "launch_s", "first_step_wall", "last_step", "cache"})
+# How it ended is better known to a console that read the log than to one that only has the record.
+_JUDGED = frozenset({"outcome", "failed_stage", "reason", "detail"})
+_FLAGS = frozenset({"stepped", "is_judged"})
+
+
+class LedgerError(Exception):
+    """The ledger can't be used; says why."""
+
+
+def default_path() -> Path:
+    return platformdirs.user_state_path(APP) / "ledger.sqlite3"
+
+
+class Ledger:
+    """An open ledger, for the length of one transaction or a few."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def record(self, place: str, target: str, entries: Sequence[Entry]) -> None:
+        """Write rows anew or over what is known of these runs; what is over stays over."""
+        with _transaction(self._connection):
+            for entry in entries:
+                self._connection.execute(_UPSERT, {"place": place, "target": target, **_row(entry)})
+            self._connection.execute(_SWEEP, {"place": place, "target": target, "keep": KEEP_RUNS})
+
+    def outlook(self, place: str, target: str, *, spoken_of: str | None = None) -> Outlook:
+        """Return what past launches say of the run that is spoken of, and of the next one."""
+        found = self._connection.execute(
+            "SELECT * FROM runs WHERE place = ? AND target = ? ORDER BY accepted_wall DESC LIMIT ?",
+            (place, target, _READ),
+        ).fetchall()
+        others = [row for row in found if row["id"] != spoken_of]
+        current = next((row for row in found if row["id"] == spoken_of), None)
+        earlier = [row for row in others if current is None or row["accepted_wall"] <= current["accepted_wall"]]
+        return Outlook(
+            current=kinds([_timing(row) for row in others]),
+            following=kinds([_timing(row) for row in found]),
+            before=next((_past(row) for row in earlier if row["stepped"]), None),
+            newest=next((_past(row) for row in found if row["stepped"]), None),
+        )
+
+    def past(self, place: str, target: str, run: str) -> PastRun | None:
+        """Return the newest run of this id or name."""
+        row = self._connection.execute(
+            "SELECT * FROM runs WHERE place = ? AND target = ? AND (id = ? OR name = ?)"
+            " ORDER BY id = ? DESC, accepted_wall DESC LIMIT 1",
+            (place, target, run, run, run),
+        ).fetchone()
+        return _past(row) if row is not None else None
+
+    def entries(self, place: str, target: str, limit: int = 100) -> list[Entry]:
+        """Return the newest runs, newest first."""
+        rows = self._connection.execute(
+            "SELECT * FROM runs WHERE place = ? AND target = ? ORDER BY accepted_wall DESC LIMIT ?",
+            (place, target, limit),
+        )
+        return [_entry(row) for row in rows]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Ledger]:
+    """Open the ledger, made and migrated where that is due. Raises: LedgerError, also for what the block does."""
+    try:
+        _make(path)
+        connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+    except (OSError, sqlite3.Error) as exc:
+        raise LedgerError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from exc
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: a crash loses the newest rows, never the file
+        schema.migrate(connection)
+        yield Ledger(connection)
+    except (sqlite3.Error, schema.Newer, ValueError) as exc:
+        raise LedgerError(f"{path}: {exc}") from exc
+    finally:
+        connection.close()
+
+
+def _make(path: Path) -> None:
+    """Make the file 0600 in a 0700 directory before SQLite does; -wal and -shm get the file's mode from SQLite."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid == os.geteuid() and status.st_mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _upsert() -> str:
+    names = ("place", "target", *_COLUMNS)
+    sets = []
+    for name in _COLUMNS:
+        if name == "id":
+            continue
+        if name in _OBSERVED:
+            sets.append(f"{name} = coalesce(excluded.{name}, {name})")
+        elif name in _FLAGS:
+            sets.append(f"{name} = max(excluded.{name}, {name})")
+        elif name in _JUDGED:
+            sets.append(f"{name} = iif(excluded.is_judged >= is_judged, excluded.{name}, {name})")
+        else:
+            sets.append(f"{name} = excluded.{name}")
+    values = ", ".join(f":{name}" for name in names)
+    return (
+        f"INSERT INTO runs ({', '.join(names)}) VALUES ({values})"
+        f" ON CONFLICT (place, target, id) DO UPDATE SET {', '.join(sets)}"
+        # A console that lags behind must not bring a run back to life.
+        " WHERE excluded.is_over >= is_over"
+    )
+
+
+_UPSERT = _upsert()
+_SWEEP = (
+    "DELETE FROM runs WHERE place = :place AND target = :target AND accepted_wall < (SELECT accepted_wall FROM runs"
+    " WHERE place = :place AND target = :target ORDER BY accepted_wall DESC LIMIT 1 OFFSET :keep - 1)"
+)
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    row = {name: getattr(entry, name) for name in _COLUMNS}
+    settings = msgspec.json.encode(entry.settings)
+    if len(settings) > _MOST_SETTINGS_BYTES:
+        settings = msgspec.json.encode(Settings())
+    return {name: _storable(value) for name, value in row.items()} | {"settings": settings.decode()}
+
+
+def _storable(value: Any) -> Any:
+    """SQLite refuses lone surrogates, which a file name that isn't UTF-8 can bring in."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    fields = {name: row[name] for name in _COLUMNS}
+    fields["settings"] = _settings(row)
+    return Entry(**(fields | {flag: bool(row[flag]) for flag in (*_FLAGS, "is_over")}))
+
+
+def _settings(row: Mapping[str, Any]) -> Settings:
+    return msgspec.json.decode(row["settings"], type=Settings)
+
+
+def _past(row: Mapping[str, Any]) -> PastRun:
+    return PastRun(id=row["id"], name=row["name"], settings=_settings(row), stepped=bool(row["stepped"]))
+
+
+def _timing(row: Mapping[str, Any]) -> Timing:
+    columns = {stage: row[f"{stage}_s"] for stage in Stage}
+    took = {stage: seconds for stage, seconds in columns.items() if seconds is not None}
+    return Timing(id=row["id"], cache=row["cache"], stages=took, stepped=bool(row["stepped"]))

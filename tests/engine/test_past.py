@@ -1,0 +1,290 @@
+"""What the console remembers, on real runs of the demo's host: several consoles, other people's launches, bad files."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from console.config import Deadlines, Stop, Target
+from console.demo.host import NAME, DemoHost
+from console.engine import Engine
+from console.engine.past import Past
+from console.history import ledger
+from console.history.entry import Entry
+from console.model import Accepted, Overrides, Snapshot, Stage, StageState, Verdict
+from console.protocol import StateEvent
+from console.reasons import ConsoleError, Reason
+from console.state import events
+from tests.history.records import TARGET, record
+from tests.waiting import until_async
+
+REACH_S = 40.0
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoHost]:
+    with DemoHost(tmp_path_factory.mktemp("demo"), speed=8.0, load_s=6.0) as made:
+        yield made
+
+
+@pytest.fixture
+def target(host: DemoHost) -> Target:
+    """The demo's target; the ledger is a new one for every test."""
+    host.inject("none")
+    return replace(
+        host.target,
+        stop=Stop(grace_s=1.0),
+        deadlines=Deadlines(killing=20.0, cache=10.0, spawned=10.0, cuda=30.0, stepping=60.0),
+    )
+
+
+@asynccontextmanager
+async def console(target: Target, operator: str = "ops1") -> AsyncIterator[Engine]:
+    """A console that watches and is closed again."""
+    engine = Engine(NAME, target, operator=operator, origin="test")
+    task = asyncio.create_task(engine.run())
+    try:
+        await until_async(lambda: engine.has_word, 20.0, "the host's first word")
+        yield engine
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def launch(engine: Engine, overrides: Overrides | None = None) -> Accepted:
+    plan = await engine.plan("restart", overrides)
+    assert plan.refused == ()
+    return await engine.execute(plan, overrides)
+
+
+async def stepping(engine: Engine, run: Accepted) -> Snapshot:
+    def reached() -> bool:
+        now = engine.snapshot
+        # Steps may be seen before the last context is; both are timed anew then.
+        last = [status.state is StageState.DONE for status in now.stages[3:]]
+        return now.run is not None and now.run.id == run.run_id and all(last)
+
+    await until_async(reached, REACH_S, f"{run.name} steps on all GPUs")
+    return engine.snapshot
+
+
+async def free(engine: Engine) -> None:
+    await engine.execute(await engine.plan("stop"))
+    await until_async(lambda: engine.snapshot.run is not None and engine.snapshot.run.alive is False, 20.0, "gone")
+
+
+def rows() -> dict[str, Entry]:
+    """The ledger's rows by id, whatever the place."""
+    with sqlite3.connect(ledger.default_path()) as connection:
+        places = connection.execute("SELECT DISTINCT place, target FROM runs").fetchall()
+    connection.close()
+    with ledger.opened(ledger.default_path()) as book:
+        return {row.id: row for place, target in places for row in book.entries(place, target)}
+
+
+async def test_launches_are_written_down_and_time_the_next_one(host: DemoHost, target: Target) -> None:
+    async with console(target) as engine:
+        first = await launch(engine)
+        assert engine.snapshot.usual_launches == 0
+        one = await stepping(engine, first)
+        await until_async(lambda: _is_timed(first, one), 10.0, "written down")
+
+        plan = await engine.plan("restart")
+        second = await launch(engine)
+        await until_async(lambda: engine.snapshot.usual_launches == 1, 10.0, "the first launch is usual")
+        under_way = engine.snapshot
+        await stepping(engine, second)
+        kept = await engine.plan("restart", Overrides(keep_cache=True))
+        await free(engine)
+
+    row = rows()[first.run_id]
+    stages = {status.stage: status for status in one.stages}
+    assert row.name == first.name
+    assert row.operator == "ops1"
+    assert row.cache == "cleared"
+    for stage, took in ((Stage.CUDA, row.cuda_s), (Stage.STEPPING, row.stepping_s), (Stage.SPAWNED, row.spawned_s)):
+        assert took == pytest.approx(stages[stage].took_s), stage
+    # Nothing was killed for the first, so how long that takes is not known yet.
+    known = (row.cache_s, row.spawned_s, row.cuda_s, row.stepping_s)
+    assert plan.usual_launch_s == pytest.approx(sum(filter(None, known)))
+    assert plan.usual_launches == 1
+    assert plan.usual_other_s is None
+    assert (plan.since, plan.since_stepped) == (first.name, True)
+    usual = {status.stage: status.usual_s for status in under_way.stages}
+    assert usual[Stage.STEPPING] == row.stepping_s
+    assert usual[Stage.CUDA] == row.cuda_s
+    assert (kept.usual_launch_s, kept.usual_launches) == (None, 0)
+    assert kept.usual_other_s is not None
+
+
+def _is_timed(run: Accepted, snapshot: Snapshot) -> bool:
+    row = rows().get(run.run_id)
+    return row is not None and row.stepped and row.stepping_s == snapshot.stages[4].took_s
+
+
+async def test_launches_of_others_count_and_are_known_to_a_console_opened_later(
+    host: DemoHost, target: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mine = ledger.default_path()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+        async with console(target, "ops2") as other:
+            run = await launch(other)
+            await stepping(other, run)
+            await free(other)
+    assert not mine.exists()
+
+    async with console(target):
+        await until_async(lambda: mine.exists() and run.run_id in rows(), 10.0, "written down")
+
+    row = rows()[run.run_id]
+    assert (row.operator, row.is_over) == ("ops2", True)
+    assert row.cuda_s is not None
+
+
+async def test_two_consoles_share_the_ledger(target: Target) -> None:
+    async with console(target) as one, console(target, "ops2") as two:
+        run = await launch(one)
+        await asyncio.gather(stepping(one, run), stepping(two, run))
+        await until_async(lambda: rows()[run.run_id].stepped, 10.0, "written down")
+        await free(two)
+        for engine in (one, two):
+            assert not [each for each in engine.snapshot.warnings if each.slug == Reason.LEDGER_UNUSABLE]
+
+    assert rows()[run.run_id].is_over
+
+
+async def test_failed_run_says_what_changed_since_the_last_good_one(host: DemoHost, target: Target) -> None:
+    async with console(target) as engine:
+        good = await launch(engine)
+        await stepping(engine, good)
+        await until_async(lambda: rows()[good.run_id].stepped, 10.0, "written down")
+        host.inject("exit-at-once")
+        script = target.command[0]
+        _edit(Path(script))
+        bad = await launch(engine, Overrides(env={"DFLASH_SPLIT_FC_LAYERS": "1"}, args=("--fast",)))
+
+        await until_async(lambda: engine.snapshot.verdict is Verdict.FAILED, REACH_S, "failed")
+        await until_async(lambda: engine.snapshot.changes is not None, 5.0, "what changed")
+        failed = engine.snapshot
+        await until_async(lambda: rows()[bad.run_id].is_judged, 10.0, "written down")
+        plan = await engine.plan("restart", Overrides(base=failed.good))
+
+    changes = failed.changes
+    assert changes is not None
+    assert changes.since == good.name
+    told = {(each.kind, each.what): (each.then, each.now) for each in changes.items if each.kind in ("env", "argv")}
+    assert told[("env", "DFLASH_SPLIT_FC_LAYERS")] == ("0", "1")
+    assert told[("argv", "")] == (script, f"{script} --fast")
+    files = [(each.then, each.now) for each in changes.items if each.what == script]
+    assert ("mode 0755", "mode 0700") in files
+    assert len(files) == 2
+    assert "train_dflash_pipeline.py" in changes.same
+    row = rows()[bad.run_id]
+    assert (row.outcome, row.failed_stage, row.reason) == ("failed", "spawned", "missing_module")
+    assert failed.good is not None
+    assert failed.good.name == good.name
+    # The last good run's settings: as the config says, but for the scripts, which are as they are.
+    assert plan.argv == target.command
+    assert plan.env_changed == {}
+    assert plan.from_run == good.name
+    assert plan.since == good.name
+
+
+def _edit(script: Path) -> None:
+    script.write_text(script.read_text() + "# edited\n")
+    script.chmod(0o700)
+
+
+async def test_settings_of_a_past_run_are_taken_again(target: Target) -> None:
+    async with console(target) as engine:
+        odd = await launch(engine, Overrides(env={"BATCH": "8"}, unset=("DFLASH_SPLIT_FC_LAYERS",), args=("--fast",)))
+        await stepping(engine, odd)
+        plain = await launch(engine)
+        await stepping(engine, plain)
+
+        base = await engine.past_run(odd.name)
+        again = await launch(engine, Overrides(base=base))
+        await stepping(engine, again)
+        with pytest.raises(ConsoleError, match="nosuch") as refused:
+            await engine.past_run("nosuch")
+        await free(engine)
+
+    one, two = rows()[odd.run_id].settings, rows()[again.run_id].settings
+    assert (two.env, two.unset, two.argv, two.cwd) == (one.env, one.unset, one.argv, one.cwd)
+    assert two.env == {"BATCH": "8"}
+    assert refused.value.reason is Reason.RUN_UNKNOWN
+
+
+async def test_secret_of_a_past_run_comes_from_the_config_or_is_asked_for(target: Target) -> None:
+    with_key = replace(target, env={**target.env, "API_KEY": "s3cret"})
+    async with console(with_key) as engine:
+        run = await launch(engine)
+        await stepping(engine, run)
+        base = await engine.past_run(run.run_id)
+        await engine.plan("restart", Overrides(base=base))
+        await free(engine)
+    assert base.settings.env["API_KEY"].startswith("hmac:")
+    assert b"s3cret" not in ledger.default_path().read_bytes()
+
+    async with console(target) as engine:
+        with pytest.raises(ConsoleError, match="API_KEY") as refused:
+            await engine.plan("restart", Overrides(base=base))
+        plan = await engine.plan("restart", Overrides(base=base, env={"API_KEY": "other"}))
+
+    assert refused.value.reason is Reason.SECRET_NOT_KEPT
+    assert plan.from_run == run.name
+
+
+async def test_ledger_that_can_not_be_used_is_one_warning_and_nothing_else(target: Target) -> None:
+    path = ledger.default_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"no database at all, but somebody's notes " * 50)
+
+    async with console(target) as engine:
+        run = await launch(engine)
+        snapshot = await stepping(engine, run)
+        await free(engine)
+
+    said = [each for each in snapshot.warnings if each.slug == Reason.LEDGER_UNUSABLE]
+    assert len(said) == 1
+    assert "not a database" in said[0].detail
+    assert path.read_bytes().startswith(b"no database at all")
+
+
+async def test_ledger_that_is_locked_for_long_holds_nobody_up_and_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "BUSY_S", 0.2)
+    path = tmp_path / "ledger.sqlite3"
+    with ledger.opened(path) as book:
+        book.record("here", TARGET, [])
+    told: list[events.Event] = []
+    clock = [100.0]
+    past = Past(TARGET, clears_cache=True, feed=told.append, now=lambda: clock[0], path=path)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    async with asyncio.TaskGroup() as tasks:
+        past.tasks = tasks
+        past.reached("here")
+        past.host_said(StateEvent(bt=0.0, wall=0.0, run=record(1)), "r-1")
+        await until_async(lambda: any(isinstance(each, events.ConsoleWarned) for each in told), 10.0, "told")
+        holder.execute("ROLLBACK")
+        holder.close()
+        clock[0] += 61.0
+        past.host_said(StateEvent(bt=1.0, wall=1.0, run=record(1)), "r-1")
+        await until_async(lambda: path.exists() and _ids(path) == ["r-1"], 10.0, "written")
+    await past.close()
+
+    assert sum(isinstance(each, events.ConsoleWarned) for each in told) == 1
+
+
+def _ids(path: Path) -> list[str]:
+    with ledger.opened(path) as book:
+        return [row.id for row in book.entries("here", TARGET)]
