@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 
 from console import configwriter, tui
@@ -41,13 +42,11 @@ def _leave(number: int, _frame: object) -> None:
 
 def _screen(host: DemoHost, *, ascii_only: bool) -> int:
     commands = [
-        ExtraCommand(
-            f"Fault: {each.name}", f"{each.summary} ({each.takes})", lambda name=each.name: _inject(host, name)
-        )
+        ExtraCommand(f"Fault: {each.name}", f"{each.summary} ({each.takes})", partial(_inject, host, each.name))
         for each in faults.CATALOGUE.values()
     ]
     commands.append(
-        ExtraCommand("Fault: none", "Everything works again from the next start on.", lambda: _inject(host, "none"))
+        ExtraCommand("Fault: none", "Everything works again from the next start on.", partial(_inject, host, "none"))
     )
     return tui.run(NAME, host.target, read_only=False, ascii_only=ascii_only, commands=commands)
 
