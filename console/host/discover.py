@@ -110,9 +110,15 @@ def matched_element(argv: Sequence[str], match: Sequence[str]) -> Optional[str]:
 
 
 def _look() -> _World:
-    stats = {pid: stat for pid, stat in procfs.table().items() if not procfs.is_gone(stat)}
-    argvs = {pid: procfs.argv(pid) for pid in stats}
+    """Read all processes of our pid namespace: from a host, the runs inside its containers are not ours to end."""
     own = os.getpid()
+    here = (procfs.pid_namespace(own), "")
+    stats = {
+        pid: stat
+        for pid, stat in procfs.table().items()
+        if not procfs.is_gone(stat) and procfs.pid_namespace(pid) in here
+    }
+    argvs = {pid: procfs.argv(pid) for pid in stats}
     return _World(stats, argvs, {own} | set(procfs.ancestors(own)))
 
 

@@ -146,6 +146,11 @@ def cwd(pid: int) -> str:
     return _readlink("/proc/%d/cwd" % pid)
 
 
+def pid_namespace(pid: int) -> str:
+    """Return the process's pid namespace (`pid:[4026531836]`), or "" where that may not be read."""
+    return _readlink("/proc/%d/ns/pid" % pid)
+
+
 def owner_uid(pid: int) -> Optional[int]:
     try:
         return os.stat("/proc/%d" % pid).st_uid

@@ -146,3 +146,14 @@ def test_orphaned_spawn_workers_are_kin_of_ranks_in_their_session(lab: Lab) -> N
     (run,) = found(lab)
 
     assert pids(run) == {run_sh.pid, worker}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="making a pid namespace needs root")
+def test_run_inside_a_container_is_not_seen_from_its_host(lab: Lab) -> None:
+    lab.trainer("print('ready'); time.sleep(600)")
+    command = ["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-u", f"{lab.work}/{lab.trainer_name}"]
+    with open(lab.work / "old.log", "wb") as log:
+        lab.start(*command, stdout=log)
+    until(lambda: "ready" in lab.log("old"))
+
+    assert found(lab) == []
