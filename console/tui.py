@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from console import configfile
 from console.config import Target
@@ -36,12 +37,29 @@ def run(name: str, target: Target, *, read_only: bool, ascii_only: bool, command
     return asyncio.run(_run(name, target, read_only=read_only, ascii_only=ascii_only, commands=commands))
 
 
+class _App(ConsoleApp):
+    """Tells when there is something on the screen."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.painted = asyncio.Event()
+
+    def on_ready(self) -> None:
+        self.call_after_refresh(self.painted.set)
+
+
+async def _watch(engine: Engine, painted: asyncio.Event) -> None:
+    """Watch once the first picture is there: connecting imports asyncssh, which would hold it up by 0.2 s."""
+    await painted.wait()
+    await engine.run()
+
+
 async def _run(
     name: str, target: Target, *, read_only: bool, ascii_only: bool, commands: Sequence[ExtraCommand]
 ) -> int:
     engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only)
-    app = ConsoleApp(engine, read_only=read_only, ascii_only=ascii_only, extra=commands)
-    watching = asyncio.create_task(engine.run())
+    app = _App(engine, read_only=read_only, ascii_only=ascii_only, extra=commands)
+    watching = asyncio.create_task(_watch(engine, app.painted))
     watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGHUP, signal.SIGTERM):  # a closed pane is a quit: what we started is tidied up

@@ -18,11 +18,11 @@ from console.host import loader
 
 
 def build_payload() -> bytes:
-    """Return the program text; ASCII, the same bytes for the same sources. Costs about 0.1 s: callers keep it.
+    """Return the program text; ASCII, the same bytes for the same sources. Costs about 0.05 s: callers keep it.
 
     Raises: ModuleNotFoundError where our dependency nvidia-ml-py is not installed.
     """
-    packed = zlib.compress(json.dumps(_sources(), sort_keys=True).encode("ascii"), 9)
+    packed = zlib.compress(json.dumps(_sources(), sort_keys=True).encode("ascii"), 6)  # 9 takes twice as long for 1 %
     return loader.assemble(base64.b64encode(packed))
 
 
