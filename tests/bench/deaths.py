@@ -19,8 +19,9 @@ def death_to_red(lab: Lab) -> list[Row]:
     seen, limit = [], []
     with lab.console(target) as screen:
         for count in range(lab.sizes.repeats):
+            before = screen.position if count else 0
             started = lab.start(target) if count else None
-            screen.wait_for("STEPPING", 0 if count == 0 else screen.position - 1)
+            screen.wait_for("STEPPING", before)
             pid = started.run.pid if started is not None else lab.ask(target, _pid)
             assert pid is not None
             red = screen.expect(laboratory.RED, screen.position)

@@ -53,8 +53,8 @@ class SlowLink:
         far_reader, far_writer = await asyncio.open_connection(sock=far, limit=_BUFFER_BYTES)
         try:
             await asyncio.gather(self._pump("up", reader, far_writer), self._pump("down", far_reader, writer))
-        except OSError:
-            pass  # one side hung up
+        except (OSError, asyncio.CancelledError):
+            pass  # one side hung up, or all is over: nothing waits for this task
         finally:
             writer.close()
             far_writer.close()
