@@ -6,41 +6,19 @@ alone imports this module and offers the entries by `Reason`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from console.advice import Entry
+from console.advice import error as _error
+from console.advice import info as _info
+from console.advice import warning as _warning
+from console.endings import ENDINGS
 
-from console.severity import Severity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What the catalogue says of one reason."""
-
-    title: str
-    """What happened, without a subject of its own: fits behind `FAILED spawned`."""
-    meaning: str
-    safe: str
-    """What did not happen and what is lost, where the case itself states nothing better."""
-    next: tuple[str, ...]
-    severity: Severity = Severity.ERROR
-
+__all__ = ["ENTRIES", "Entry"]
 
 _UNTOUCHED = "nothing was touched"
 _NOT_STARTED = "nothing was killed and nothing was started"
 _RUN_GOES_ON = "the run does not need this link; a restart under way goes on by itself"
 _LEFT_ALONE = "the run is left alone"
 _RUN_GONE = "nothing of ours was killed because of it; what the run saved is still on disk"
-
-
-def _error(title: str, meaning: str, safe: str, *steps: str) -> Entry:
-    return Entry(title=title, meaning=meaning, safe=safe, next=steps)
-
-
-def _warning(title: str, meaning: str, safe: str, *steps: str) -> Entry:
-    return Entry(title=title, meaning=meaning, safe=safe, next=steps, severity=Severity.WARNING)
-
-
-def _info(title: str, meaning: str, safe: str, *steps: str) -> Entry:
-    return Entry(title=title, meaning=meaning, safe=safe, next=steps, severity=Severity.INFO)
 
 
 _LINK = {
@@ -227,9 +205,9 @@ _PREFLIGHT = {
     ),
     "file_missing": _error(
         "a configured file does not exist",
-        "A file of `preflight.files` is not there.",
+        "A file of `preflight.files`, or the script that the interpreter was to run, is not there.",
         _NOT_STARTED,
-        "put the file there, or correct the list, then restart (r)",
+        "put the file there, or correct the path, then restart (r)",
     ),
     "missing_module": _error(
         "a Python module is missing",
@@ -340,12 +318,6 @@ _TRANSACTION = {
         "nothing was started beside them",
         "look at them on the host; state D can't be killed and needs the driver or the machine reset",
     ),
-    "gpu_memory_held": _warning(
-        "GPU memory was not released",
-        "The processes that held it are gone, but the GPU still reports it as used.",
-        "no process was signalled because of it",
-        "look who holds it (GPUs); a driver that does not let go needs a GPU reset",
-    ),
     "cache_refused": _error(
         "the cache path is refused",
         "Clearing it could delete what is no cache: it is a mount, a link, a home, or too close to the root.",
@@ -379,102 +351,6 @@ _TRANSACTION = {
 }
 
 _RUN = {
-    "exit_without_step": _error(
-        "ended without a step",
-        "The run ended with status 0 and never made a step: started is not completed.",
-        _RUN_GONE,
-        "read the log: did run.sh put the trainer into the background or skip it?",
-    ),
-    "exit_status": _error(
-        "ended with an error status",
-        "The run ended by itself before it was done. The status alone says little about why.",
-        _RUN_GONE,
-        "read the last lines of the log (e)",
-    ),
-    "python_exception": _error(
-        "a Python exception ended it",
-        "The first traceback since the last step is the cause; what other ranks say after it is a consequence.",
-        _RUN_GONE,
-        "read the traceback (e), then restart (r)",
-    ),
-    "cuda_oom": _error(
-        "out of GPU memory",
-        "An allocation on a GPU failed. This is not the host's memory.",
-        _RUN_GONE,
-        "lower the batch or sequence length, or look who else holds that GPU's memory",
-    ),
-    "cuda_init_failed": _error(
-        "CUDA can't be initialized",
-        "The driver, the device nodes or the CUDA version do not fit, so no context could be made.",
-        _RUN_GONE,
-        "check driver and /dev/nvidia-uvm inside the container, and CUDA_VISIBLE_DEVICES",
-    ),
-    "host_oom": _error(
-        "killed: the host ran out of memory",
-        "The kernel killed it to free main memory. This is not GPU memory.",
-        _RUN_GONE,
-        "lower data workers, pinned buffers or queue depth, then restart (r)",
-    ),
-    "cgroup_oom": _error(
-        "killed: the container's memory limit was reached",
-        "The kernel killed it because its own group hit its limit, whatever the host had free.",
-        _RUN_GONE,
-        "raise the limit, or lower data workers and buffers, then restart (r)",
-    ),
-    "sigkill_unknown": _error(
-        "killed, sender unknown",
-        "It got SIGKILL and nobody says from whom; no evidence speaks for memory.",
-        _RUN_GONE,
-        "ask who else works on this host; look into the kernel's log there",
-    ),
-    "sigterm_external": _error(
-        "ended by SIGTERM from outside",
-        "A colleague, a scheduler or the container's stop asked it to end; nobody did from here.",
-        _RUN_GONE,
-        "ask who else works on this host, then restart (r)",
-    ),
-    "sighup": _error(
-        "ended by a hang-up of its session",
-        "Its terminal or SSH session was closed; nohup doesn't help where the trainer handles SIGHUP.",
-        _RUN_GONE,
-        "restart it from here (r): a keeper puts it outside every session",
-    ),
-    "segfault": _error(
-        "crashed with a segmentation fault",
-        "Native code (a library or the driver) failed; there is no Python error for it.",
-        _RUN_GONE,
-        "look whether it is always the same GPU or step; a core file may lie in the working directory",
-    ),
-    "signalled": _error(
-        "ended by a signal",
-        "It was ended by a signal, and nobody did that from here.",
-        _RUN_GONE,
-        "read the last lines of the log (e)",
-    ),
-    "disk_full": _error(
-        "no space left on the disk",
-        "A write failed for want of space. The newest checkpoint may be incomplete.",
-        _RUN_GONE,
-        "make room, check the last checkpoint, then restart (r)",
-    ),
-    "nan_loss": _error(
-        "the loss is not a number",
-        "Every further step is wasted: the weights do not recover from it.",
-        "the run is left alone; checkpoints before the first bad step are good",
-        "restart (r) from a checkpoint before that step",
-    ),
-    "stalled": _warning(
-        "no step for too long",
-        "The process lives, but no step came within the time that this run's own steps allow.",
-        _LEFT_ALONE,
-        "look at GPUs and log; restart (r) when it does not come back",
-    ),
-    "slow": _warning(
-        "slower than the baseline",
-        "The throughput stays below the run that it is compared with.",
-        _LEFT_ALONE,
-        "look at queue, GPU power and clocks",
-    ),
     "output_buffered": _info(
         "no output, but the GPUs work",
         "The trainer most likely keeps its output in a buffer, or writes it elsewhere. This is no stall.",
@@ -505,9 +381,6 @@ _RUN = {
         "the run is not affected and can still be stopped and restarted from here",
         "nothing has to be done; the next restart has a keeper again",
     ),
-    "completed": _info(
-        "finished", "The run has done all its steps and ended.", "its results are on disk", "r starts the next one"
-    ),
     "stopped_by_operator": _info(
         "stopped by an operator", "Somebody asked for it.", "nothing else was touched", "r starts the next one"
     ),
@@ -522,12 +395,6 @@ _RUN = {
         "At its peak the run left almost nothing free on a GPU; a longer sequence may not fit.",
         _LEFT_ALONE,
         "lower the batch or move a role at the next restart",
-    ),
-    "unknown": _error(
-        "ended, nobody knows how",
-        "No exit status was recorded and the log names no cause.",
-        _RUN_GONE,
-        "read the last lines of the log (e)",
     ),
 }
 
@@ -552,4 +419,4 @@ _OWN = {
     ),
 }
 
-ENTRIES: dict[str, Entry] = {**_LINK, **_ENTRY, **_PREFLIGHT, **_REQUESTS, **_TRANSACTION, **_RUN, **_OWN}
+ENTRIES: dict[str, Entry] = {**_LINK, **_ENTRY, **_PREFLIGHT, **_REQUESTS, **_TRANSACTION, **ENDINGS, **_RUN, **_OWN}

@@ -1,0 +1,79 @@
+"""What a sign is: words of a log that speak for one reason, how far they are trusted, and when they say nothing.
+
+The order of trust, believed first to last. Within one row the first in time wins, since what fails first is the cause:
+
+| trust     | who speaks                                        | why it stands here                                       |
+| --------- | ------------------------------------------------- | -------------------------------------------------------- |
+| KERNEL    | kernel, driver, systemd, slurm's and ray's memory watch | they did it or saw it, name victim and reason, gain nothing |
+| PROGRAM   | the process that failed, the shell that ran it, the launcher on a signal from outside | it knows its own failure; who is next dies of it |
+| DEATH     | the launcher on the first rank that died by a signal | true, but without the why; still before what others noticed |
+| TIMEOUT   | collectives and stores that waited in vain        | a consequence wherever any rank failed first             |
+| SIGNAL    | `Killed`, `Terminated`, the exit status' signal   | says how, never why: a bare `Killed` is unknown          |
+| GENERAL   | closed connections, broken pipes, aborted peers   | others died: named only where nothing else is known      |
+
+Besides: a condition that lasts (`lasting`: NaN, CPU fallback, recompilation) is no end, and is named only where nothing
+ended the run. A status alone proves little: 0 is no completion, 1 is no cause. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+from console.reasons import Reason
+
+
+class Trust(IntEnum):
+    """Lower is believed first."""
+
+    KERNEL = 0
+    PROGRAM = 1
+    DEATH = 2
+    TIMEOUT = 3
+    SIGNAL = 4
+    GENERAL = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """One row of a table: phrases that real programs write, and what must not stand beside them."""
+
+    reason: Reason
+    says: re.Pattern[str]
+    unless: re.Pattern[str] | None = None
+    trust: Trust = Trust.PROGRAM
+    anywhere: bool = False
+    """Unmistakable wherever in a line it stands. Else it must begin the line, or the line must be an error by its
+    shape or level; otherwise it counts only for a run that failed and has no better sign."""
+    quiet: bool = False
+    """Also believed on lines of level warning or info."""
+    lasting: bool = False
+    """A condition in which the run goes on: steps behind it don't say that it was handled."""
+    samples: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()
+
+
+def sign(
+    reason: Reason,
+    *says: str,
+    unless: str = "",
+    trust: Trust = Trust.PROGRAM,
+    anywhere: bool = False,
+    quiet: bool = False,
+    lasting: bool = False,
+    samples: tuple[str, ...] = (),
+    refuses: tuple[str, ...] = (),
+) -> Sign:
+    """Make a row; `says` are alternatives."""
+    return Sign(
+        reason=reason,
+        says=re.compile("|".join(says)),
+        unless=re.compile(unless) if unless else None,
+        trust=trust,
+        anywhere=anywhere,
+        quiet=quiet,
+        lasting=lasting,
+        samples=samples,
+        refuses=refuses,
+    )
