@@ -15,6 +15,8 @@ Fixtures (of the whole test tree, session-wide, started when first asked for; a 
     minimal_container   202: python3-minimal only ("incomplete Python")
     unprivileged_container  203: a user namespace and lxcfs, Proxmox's default
     container           200 and then 201: the test runs twice
+    training            (in this folder only) the simulated trainer in 200, its GPUs by the NVML test library, and the
+                        console's command line on it; `training_in_each`: in 200 and then 201
     wire                an sshd behind a link of its own: `wire.drop()`, `wire.restore()`, `wire.limit(bytes_per_s)`
 
 A container gives `run(argv)`, `write(path, text, mode)`, `read(path)`, `copy_in(source, path)`, `touch_uvm()`,

@@ -1,0 +1,241 @@
+"""A DFlash run on fake GPUs inside a container, and the console's command line on it.
+
+The run is the demo's simulated trainer behind a real /root/run.sh; its GPUs are shown by the NVML library of
+tests/nvml, installed in the container as the driver would be, so the real pynvml binding reads them.
+"""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from console import configfile
+from console.demo import trainer
+from console.engine import Engine
+from console.model import Snapshot
+from tests.lab.containers import Container
+from tests.lab.session import Lab, Setting, Way
+from tests.nvml.build import NAME as LIBRARY_NAME
+from tests.waiting import until
+
+SCRIPT = "train_dflash_pipeline.py"
+CACHE = "/tmp/torchinductor_root"
+STATE = "/root/.local/state/dflash-console"
+_GPU_STATE = "/run/fake-nvml/state"
+_LIBRARY = f"/usr/lib/x86_64-linux-gnu/{LIBRARY_NAME}"
+_REPOSITORY = Path(__file__).parents[2]
+_OPTIONS = f"--load-time 0.6 --step-time 0.2 --gpu-state {_GPU_STATE} --fault-file /root/fault"
+
+STAGES = ("killing", "cache", "spawned", "cuda", "stepping")
+_SETTINGS: dict[str, Setting] = {
+    "match": [SCRIPT],
+    "name": "slammed{n}",
+    "env": {"DFLASH_SPLIT_FC_LAYERS": "0"},
+    "gpus": {"expected": 8},
+    "stop": {"grace_s": 5.0},
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What one call of the command line came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one object on stdout."""
+        (line,) = self.out.splitlines()
+        fields: dict[str, Any] = json.loads(line)
+        return fields
+
+    def stage(self, name: str) -> dict[str, Any]:
+        fields: dict[str, Any] = next(each for each in self.json["stages"] if each["stage"] == name)
+        return fields
+
+
+class Training:
+    """A container with the run installed; `folder` holds configs and the console's own files."""
+
+    def __init__(self, lab: Lab, container: Container, folder: Path, library: Path) -> None:
+        self.lab, self.container, self.folder = lab, container, folder
+        self._library = library
+
+    # -- the host's side ----------------------------------------------------------------------------------------------
+
+    def install(self, options: str = "", *, hold_gpus: bool = True) -> None:
+        """Put trainer, run.sh, driver and cache in place; `options` are added to the trainer's."""
+        ct = self.container
+        ct.copy_in(Path(trainer.__file__), f"/root/{SCRIPT}")
+        ct.write(f"{CACHE}/fx00/kernel.so", "x" * 100_000)
+        self.write_run(options)
+        if hold_gpus:
+            ct.copy_in(self._library, _LIBRARY)
+            ct.make_folder(os.path.dirname(_GPU_STATE))
+            ct.touch_uvm()
+            ct.run(["python3", f"/root/{SCRIPT}", "--idle", "--gpu-state", _GPU_STATE])
+
+    def write_run(self, options: str = "", *, shebang: str = "#!/bin/bash", mode: int = 0o755) -> None:
+        """Write /root/run.sh, which executes the trainer in its place."""
+        line = f"exec python3 -u /root/{SCRIPT} {_OPTIONS} {options}"
+        cache = f"mkdir -p {CACHE}/fx00 && head -c 100000 /dev/zero >{CACHE}/fx00/kernel.so"
+        self.container.write("/root/run.sh", f"{shebang}\n{cache}\n{line}\n", mode=mode)
+
+    def fault(self, name: str) -> None:
+        """Make the next start go wrong (or the run at once, where the fault is one of those)."""
+        self.container.write("/root/fault", name)
+
+    def clear(self) -> None:
+        """End what runs in the container and forget all of it."""
+        self.container.kill_all()
+        logs = [f"/workspace/{path.name}" for path in self.container.path("/workspace").iterdir()]
+        gpus = [_LIBRARY, os.path.dirname(_GPU_STATE), "/dev/nvidia-uvm"]
+        self.container.remove("/root/fault", "/root/run.sh", STATE, CACHE, *logs, *gpus)
+
+    def start_by_hand(self, log: str = "/workspace/train_hand.log", options: str = "") -> int:
+        """Start the trainer as people do, with nohup, and return its pid once it steps."""
+        line = f"cd /root; nohup python3 -u {SCRIPT} {_OPTIONS} {options} >{log} 2>&1 </dev/null &"
+        self.container.run(["bash", "-c", line])
+        until(lambda: self.last_step(log) >= 2, 10, "the hand-started run steps")
+        (pid,) = self.mains()
+        return pid
+
+    def mains(self) -> list[int]:
+        """Return the pids of trainers that are not the rank of one: one for each run."""
+        pids = self.container.pids_of(SCRIPT)
+        return [pid for pid in pids if self.parent(pid) not in pids and self._is_trainer(pid)]
+
+    def parent(self, pid: int) -> int:
+        stat = self.container.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        return int(stat[1]) if stat else 0
+
+    def _is_trainer(self, pid: int) -> bool:
+        argv = self.container.processes().get(pid, [""])
+        return "python" in argv[0] and any(word.endswith(SCRIPT) for word in argv[1:3])
+
+    def last_step(self, log: str) -> int:
+        """Return the last step that stands in the log, 0 before the first."""
+        steps = re.findall(r"step (\d+)/", self.container.read(log))
+        return int(steps[-1]) if steps else 0
+
+    def steps_on(self, log: str) -> None:
+        """Wait until the run takes two more steps."""
+        now = self.last_step(log)
+        until(lambda: self.last_step(log) >= now + 2, 10, f"steps after {now}")
+
+    def keeper(self, run: str) -> int:
+        """Return the pid (inside) of the keeper of the run with this id."""
+        pid: int = json.loads(self.container.read(f"{STATE}/targets/lab/runs/{run}/status.json"))["keeper"]["pid"]
+        return pid
+
+    def run_ids(self) -> list[str]:
+        runs = self.container.path(f"{STATE}/targets/lab/runs")
+        return sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
+
+    def agents(self) -> list[int]:
+        """Return the pids (inside) of every agent, without the helpers that one forks."""
+        pids = [pid for pid, argv in self.container.processes().items() if argv[0] == "dflash-agent"]
+        return [pid for pid in pids if self.parent(pid) not in pids]
+
+    def await_no_agents(self, timeout_s: float = 30) -> None:
+        """Wait until every agent has ended, by its console's word or by its lease."""
+        try:
+            until(lambda: not self.agents(), timeout_s)
+        except AssertionError:
+            looks = [self._look_of(pid) for pid in self.agents()]
+            assert not looks, f"agents after {timeout_s:g} s: {looks}"
+
+    def _look_of(self, pid: int) -> str:
+        about = [self.container.read(f"/proc/{pid}/{name}").strip() for name in ("stat", "wchan")]
+        folder = self.container.path(f"/proc/{pid}/fd")
+        try:
+            about += [f"{fd.name}={os.readlink(fd)}" for fd in folder.iterdir()]
+        except OSError:
+            about.append("ended just now")
+        return " ".join(about)
+
+    # -- the console's side -------------------------------------------------------------------------------------------
+
+    def config(self, way: Way = "host", **settings: Setting) -> Path:
+        """Write a config for this container and return its path."""
+        path = self.folder / f"{way}.toml"
+        path.write_text(self.lab.config(self.container, way=way, **{**_SETTINGS, **settings}))
+        return path
+
+    def console(self, *words: str, config: Path | None = None) -> subprocess.Popen[str]:
+        """Start the command line in a process of its own."""
+        argv = [sys.executable, "-m", "console.cli", *words, "--config", str(config or self.config())]
+        own = {f"XDG_{name}": str(self.folder / name.lower()) for name in ("STATE_HOME", "CACHE_HOME", "RUNTIME_DIR")}
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=_REPOSITORY,
+            env={**os.environ, **own},
+        )
+
+    def cli(self, *words: str, config: Path | None = None, timeout_s: float = 60) -> Done:
+        """Run the command line to its end."""
+        return finished(self.console(*words, config=config), timeout_s)
+
+    def restart(self, *words: str, config: Path | None = None) -> Done:
+        """Restart until stepping, which must be reached."""
+        done = self.cli("restart", "--yes", "--json", "--timeout", "45s", *words, config=config)
+        assert done.code == 0, done
+        return done
+
+    @asynccontextmanager
+    async def engine(self, config: Path | None = None) -> AsyncIterator[Engine]:
+        """Run an engine in this process, with the host's first word taken in."""
+        target = configfile.load(config or self.config()).targets["lab"]
+        engine = Engine("lab", target, operator="tester", origin="lab")
+        task = asyncio.create_task(engine.run())
+        try:
+            await reach(engine, lambda _: engine.has_word, 15)
+            yield engine
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def finished(console: subprocess.Popen[str], timeout_s: float = 60) -> Done:
+    """Wait for the end of a started command line; one that doesn't end is killed and is a failure."""
+    with console:
+        try:
+            out, err = console.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            console.kill()
+            out, err = console.communicate()
+            raise AssertionError(f"still running after {timeout_s:g} s: {console.args!r}\n{out}\n{err}") from None
+    return Done(console.returncode, out, err)
+
+
+async def reach(engine: Engine, predicate: Any, timeout_s: float = 30) -> Snapshot:
+    """Wait until the predicate holds of a snapshot, and return that."""
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    found = await engine.until(lambda now: now if predicate(now) else None, deadline)
+    assert found is not None, f"not reached within {timeout_s:g} s; now {engine.snapshot}"
+    return found
+
+
+def moved_by(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> float:
+    """Return the seconds by which any time of a stage differs; the states must be the same."""
+    assert [each["state"] for each in then] == [each["state"] for each in now], now
+    pairs = [(a[key], b[key]) for a, b in zip(then, now, strict=True) for key in ("began_at", "ended_at")]
+    return max(abs(_seconds(a) - _seconds(b)) for a, b in pairs if a is not None and b is not None)
+
+
+def _seconds(utc: str) -> float:
+    return datetime.fromisoformat(utc).timestamp()
