@@ -7,12 +7,12 @@ warning. Touches nothing but a probe file in the state directory. Runs in a chil
 from __future__ import annotations
 
 import errno
-import glob
 import os
+import pwd
 import subprocess
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from . import bounded, files, gpu, lock, script, startkeeper
+from . import bounded, busyfile, files, gpu, lock, logout, script, startkeeper
 
 Check = Dict[str, Any]
 
@@ -95,7 +95,7 @@ def _command(world: World) -> List[Check]:
         assert problem is not None
         return [_check("command", "refuse", problem.detail, problem.reason, base)]
     assert found is not None
-    answers = [_check("command", "ok", found.path, label=base)]
+    answers = [_ready(found, base)]
     if problem is not None:
         return [*answers, _check("interpreter", "refuse", problem.detail, problem.reason, f"{base}'s interpreter")]
     detail = found.reader or "a program"
@@ -106,6 +106,15 @@ def _command(world: World) -> List[Check]:
     return [*answers, *_syntax(found, world)]
 
 
+def _ready(found: script.Command, base: str) -> Check:
+    """The command itself: there, and nobody is writing it just now."""
+    by = busyfile.writers(found.path)
+    if by:
+        told = f"{found.path} is open for writing by {', '.join(by[:3])}: exec says `Text file busy` until it is closed"
+        return _check("command", "refuse", told, "exec_failed", base)
+    return _check("command", "ok", found.path, label=base)
+
+
 def _syntax(found: script.Command, world: World) -> List[Check]:
     label = f"{os.path.basename(found.script or found.path)}'s syntax"
     if found.script is None:
@@ -113,9 +122,9 @@ def _syntax(found: script.Command, world: World) -> List[Check]:
     problem, note = script.syntax(found, world.env)
     if problem is not None:
         return [_check("syntax", "refuse", problem.detail, problem.reason, label)]
-    if os.path.isfile(found.script) and script.has_windows_lines(found.script):
-        told = f"{found.script} carries Windows line ends"
-        return [_check("syntax", "warn", told, "crlf_script", label)]
+    trouble = script.shell_trouble(found)
+    if trouble is not None:
+        return [_check("syntax", "warn", trouble.detail, trouble.reason, label)]
     return [_check("syntax", "warn" if "no answer" in note else "ok", note, label=label)]
 
 
@@ -295,9 +304,16 @@ def _who(pid: int) -> str:
     try:
         with open(f"/proc/{pid}/comm", "rb") as file:
             comm = os.fsdecode(file.read().strip())
-        return f"{comm}, uid {os.stat(f'/proc/{pid}').st_uid}"
+        return f"{comm}, {_user(os.stat(f'/proc/{pid}').st_uid)}"
     except OSError:
         return "not visible from here"
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
 
 
 # -- logout -----------------------------------------------------------------------------------------------------------
@@ -309,43 +325,14 @@ def _survives_logout(world: World) -> Check:
         return _check("survives_logout", "ok", "root's processes are not ended at logout", label=label)
     if startkeeper.has_user_manager():
         return _check("survives_logout", "ok", "a user service of a lingering user", label=label)
-    if not os.path.isdir("/run/systemd/system"):
+    if not logout.has_systemd():
         return _check("survives_logout", "ok", "no systemd, so nobody ends it at logout", label=label)
-    kills, where = _kills_user_processes()
-    name = startkeeper.user_name()
-    if kills:
-        told = f"{where}: KillUserProcesses=yes ends it at logout; as root `loginctl enable-linger {name}` prevents it"
+    logind, name = logout.ask(), startkeeper.user_name()
+    if logind.kills:
+        told = f"{logind.source}: KillUserProcesses=yes ends it at logout"
+        told += f"; as root `loginctl enable-linger {name}` prevents it"
         return _check("survives_logout", "refuse", told, "dies_at_logout", label)
-    if kills is None:
+    if logind.kills is None:
         told = f"logind's KillUserProcesses can't be read; `loginctl enable-linger {name}` makes sure"
         return _check("survives_logout", "warn", told, "dies_at_logout", label)
     return _check("survives_logout", "ok", "KillUserProcesses=no", label=label)
-
-
-def _kills_user_processes() -> Tuple[Optional[bool], str]:
-    """Ask logind, else read its configuration; None where neither tells."""
-    words = ["busctl", "get-property", "org.freedesktop.login1", "/org/freedesktop/login1"]
-    try:
-        done = subprocess.run(
-            [*words, "org.freedesktop.login1.Manager", "KillUserProcesses"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=1.5,
-            check=False,
-        )
-        if done.returncode == 0:
-            return done.stdout.split()[-1:] == [b"true"], "logind"
-    except (OSError, subprocess.TimeoutExpired):
-        pass
-    value: Optional[str] = None
-    for path in ["/etc/systemd/logind.conf", *sorted(glob.glob("/etc/systemd/logind.conf.d/*.conf"))]:
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                for line in file:
-                    name, _, text = line.strip().partition("=")
-                    if name.strip() == "KillUserProcesses":
-                        value = text.strip().lower()
-        except OSError:
-            continue
-    return (None if value is None else value in ("yes", "true", "1", "on")), "logind.conf"

@@ -20,8 +20,12 @@ SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"})
 PYTHON = re.compile(r"(python|pypy)[\d.]*\Z")
 _ST_NOEXEC = 8
 _BOM = b"\xef\xbb\xbf"
-_ELF_CLASS_64 = 2
+_ELF_CLASS_32, _ELF_CLASS_64 = 1, 2
 _PT_INTERP = 3
+# What of a #! line the kernel reads (BINPRM_BUF_SIZE, "#!" and the end included); environments lie deep at times.
+_SHEBANG_BYTES = 256
+_SHEBANG_DEPTH = 4
+_BINFMT = "/proc/sys/fs/binfmt_misc"
 
 
 class Problem(NamedTuple):
@@ -107,6 +111,9 @@ def _scripted(path: str, head: bytes, search: str) -> Tuple[Command, Optional[Pr
         return command, Problem("crlf_script", f"{path} has Windows line ends: the kernel looks for {words[:1]} + \\r")
     if not words:
         return command, Problem("exec_format", f"{path} has an empty #! line")
+    if len(os.fsencode(words[0])) + head[2:].index(os.fsencode(words[0])) + 2 >= _SHEBANG_BYTES:
+        told = f"{path}: its #! line names an interpreter beyond the {_SHEBANG_BYTES} bytes that the kernel reads"
+        return command, Problem("bad_interpreter", told)
     if problem := _bad_interpreter(path, words[0]):
         return command, problem
     reader: Optional[str] = words[0]
@@ -119,14 +126,21 @@ def _scripted(path: str, head: bytes, search: str) -> Tuple[Command, Optional[Pr
     return Command(path, path, [words[0], *words[1:]], reader), None
 
 
-def _bad_interpreter(path: str, interpreter: str) -> Optional[Problem]:
+def _bad_interpreter(path: str, interpreter: str, depth: int = 1) -> Optional[Problem]:
     if problem := _not_executable(interpreter, interpreter):
         missing = problem.reason == "command_not_found"
         told = f"{path}: its interpreter {problem.detail}"
         return Problem("bad_interpreter" if missing else "exec_not_permitted", told)
     with open(interpreter, "rb") as file:
         head = file.read(_HEAD_BYTES)
-    return _missing_loader(interpreter, head) if head.startswith(b"\x7fELF") else None
+    if head.startswith(b"\x7fELF"):
+        return _foreign_program(interpreter, head)
+    next_one = head[2:].split(b"\n", 1)[0].split()[:1] if head.startswith(b"#!") else []
+    if not next_one:
+        return Problem("exec_format", f"{path}: its interpreter {interpreter} is neither a program nor a script")
+    if depth == _SHEBANG_DEPTH:
+        return Problem("bad_interpreter", f"{path}: its interpreter is a script, and so on {depth} times")
+    return _bad_interpreter(path, os.fsdecode(next_one[0]), depth + 1)
 
 
 def _wanted_of_env(argument: str) -> str:
@@ -148,7 +162,7 @@ def _on_path(name: str, search: str) -> Optional[str]:
 
 
 def _program(path: str, head: bytes, command: Sequence[str], cwd: str) -> Tuple[Optional[Command], Optional[Problem]]:
-    if problem := _missing_loader(path, head):
+    if problem := _foreign_program(path, head):
         return Command(path, None, [], None), problem
     base = os.path.basename(path)
     script = _script_argument(command) if base in SHELLS or PYTHON.match(base) else None
@@ -158,7 +172,9 @@ def _program(path: str, head: bytes, command: Sequence[str], cwd: str) -> Tuple[
     taken = Command(path, full, [path], path)
     if not os.path.exists(full):
         return taken, Problem("file_missing", f"{script} does not exist" + ("" if script == full else f" in {cwd}"))
-    if not os.path.isdir(full) and not os.access(full, os.R_OK):
+    if os.path.isdir(full) and base in SHELLS:
+        return taken, Problem("exec_not_permitted", f"{script} is a directory")
+    if not os.access(full, os.R_OK):
         return taken, Problem("exec_not_permitted", f"{script} may not be read")
     return taken, None
 
@@ -177,24 +193,43 @@ def _script_argument(command: Sequence[str]) -> Optional[str]:
     return None
 
 
-def _missing_loader(path: str, head: bytes) -> Optional[Problem]:
-    """The dynamic loader named by an ELF file; where it is missing exec says ENOENT for a file that exists."""
+def _foreign_program(path: str, head: bytes) -> Optional[Problem]:
+    """What keeps an ELF file from running on this machine: another processor, or a dynamic loader that is missing.
+
+    Where the loader is missing exec says ENOENT for a file that exists.
+    """
+    if len(head) > 20 and head[18:20] != _own_machine() and head[4] == _ELF_CLASS_64 and not _is_emulated():
+        return Problem("exec_format", f"{path} is a program for another processor (ELF machine {head[18]})")
     loader = elf_loader(head)
     if loader is None or os.path.exists(loader):
         return None
     return Problem("bad_interpreter", f"{path}: its program loader {loader} does not exist (built for another system)")
 
 
+def _own_machine() -> bytes:
+    with open("/proc/self/exe", "rb") as file:
+        return file.read(20)[18:20]
+
+
+def _is_emulated() -> bool:
+    """Whether an emulator is registered with the kernel, which may then run what is not for this processor."""
+    try:
+        return bool(set(os.listdir(_BINFMT)) - {"register", "status"})
+    except OSError:
+        return False
+
+
 def elf_loader(head: bytes) -> Optional[str]:
-    if len(head) < 64 or head[4] != _ELF_CLASS_64:
+    if len(head) < 64 or head[4] not in (_ELF_CLASS_32, _ELF_CLASS_64):
         return None
-    order = "<" if head[5] == 1 else ">"
-    table, size, count = struct.unpack_from(order + "Q", head, 32)[0], *struct.unpack_from(order + "HH", head, 54)
+    order, wide = "<" if head[5] == 1 else ">", head[4] == _ELF_CLASS_64
+    table = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)[0]
+    size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
     for index in range(count):
         at = table + index * size
         if at + 56 > len(head):
             return None
-        kind, offset, length = struct.unpack_from(order + "I4xQ16xQ", head, at)
+        kind, offset, length = struct.unpack_from(order + ("I4xQ16xQ" if wide else "II8xI"), head, at)
         if kind == _PT_INTERP and offset + length <= len(head):
             return os.fsdecode(head[offset : offset + length].rstrip(b"\0"))
     return None
@@ -239,10 +274,19 @@ def _ask(words: List[str], reason: str, env: Dict[str, str]) -> Tuple[Optional[P
     return Problem(reason, told[:400] or f"{words[0]} ended with {done.returncode}"), ""
 
 
-def has_windows_lines(path: str) -> bool:
-    """Whether a script whose first line is clean carries Windows line ends further on."""
-    with open(path, "rb") as file:
-        return b"\r\n" in file.read(_SCRIPT_BYTES)
+def shell_trouble(command: Command) -> Optional[Problem]:
+    """What a shell's -n passes over, and its run stumbles on: Windows line ends, a byte order mark, an empty file."""
+    if command.script is None or os.path.basename(command.reader or "") not in SHELLS:
+        return None
+    with open(command.script, "rb") as file:
+        text = file.read(_SCRIPT_BYTES)
+    if not text.strip():
+        return Problem("exec_format", f"{command.script} is empty: it ends at once")
+    if text.startswith(_BOM):
+        return Problem("exec_format", f"{command.script} begins with a byte order mark; remove the first three bytes")
+    if b"\r\n" in text:
+        return Problem("crlf_script", f"{command.script} carries Windows line ends")
+    return None
 
 
 def python_of(command: Command, match: Sequence[str], search: str) -> Tuple[Optional[str], bool]:

@@ -1,52 +1,21 @@
 """What is found out before anything is killed: commands that exec would stumble over, places, space."""
 
 import os
-import pwd
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from console.host import preflight, script
-
-PATH = "/usr/local/bin:/usr/bin:/bin"
+from tests.host.preflighting import PATH, checks, outcome, write
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     (tmp_path / "logs").mkdir()
     return tmp_path
-
-
-def write(path: Path, content: bytes, mode: int = 0o755) -> Path:
-    path.write_bytes(content)
-    path.chmod(mode)
-    return path
-
-
-def checks(place: Path, action: str = "restart", **changes: Any) -> dict[str, dict[str, Any]]:
-    env = {"PATH": changes.pop("path", PATH)}
-    log = changes.pop("log", str(place / "logs" / "run1.log"))
-    sample, judged = changes.pop("sample", {}), changes.pop("judged", {})
-    spec = {"target": "t", "command": ["/bin/true"], "cwd": str(place), "match": ["train.py"], **changes}
-    world = preflight.World(spec, log, env, str(place / "state"), sample, judged, [])
-    found: dict[str, dict[str, Any]] = {}
-    for check in preflight.checks(world, action):
-        if found.get(check["id"], {}).get("state") != "refuse":
-            found[check["id"]] = check
-    return found
-
-
-def outcome(place: Path, command: list[str], **changes: Any) -> tuple[str, str | None, str]:
-    """Return (id, reason, detail) of the check that refuses, ("", None, "") where none does."""
-    for check in checks(place, command=command, **changes).values():
-        if check["state"] == "refuse":
-            return check["id"], check["reason"], check["detail"]
-    return "", None, ""
 
 
 SCRIPTS: list[tuple[str, bytes, int, str, str, str]] = [
@@ -151,41 +120,6 @@ def test_the_program_loader_of_another_system_is_missed(place: Path) -> None:
     assert "program loader /nowh" in found[2]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount")
-def test_a_noexec_mount_is_named(place: Path) -> None:
-    mount = place / "mount"
-    mount.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "noexec,size=1m", "tmpfs", str(mount)], check=False).returncode:
-        pytest.skip("mounting is not permitted here")
-    try:
-        path = write(mount / "run.sh", b"#!/bin/bash\n")
-        found = outcome(place, [str(path)])
-    finally:
-        subprocess.run(["umount", str(mount)], check=True)
-
-    assert found[:2] == ("command", "exec_not_permitted")
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount")
-def test_full_and_read_only_filesystems_are_named(place: Path) -> None:
-    mount = place / "mount"
-    mount.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)], check=False).returncode:
-        pytest.skip("mounting is not permitted here")
-    try:
-        with (mount / "fill").open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(mount).free)
-        full = checks(place, log=str(mount / "run.log"))
-        subprocess.run(["mount", "-o", "remount,ro", str(mount)], check=True)
-        read_only = checks(place, log=str(mount / "run.log"))
-    finally:
-        subprocess.run(["umount", str(mount)], check=True)
-
-    assert full["free_space"]["reason"] == "disk_space_low"
-    assert read_only["log_dir"]["reason"] == "log_dir_unwritable"
-    assert "read-only" in read_only["log_dir"]["detail"]
-
-
 def test_places_that_are_missing_are_named(place: Path) -> None:
     found = checks(place, cwd="/nowhere", log="/nowhere/run.log", preflight={"files": ["/models/none", str(place)]})
 
@@ -273,30 +207,3 @@ def test_a_check_that_hangs_is_bounded_and_a_warning(place: Path, monkeypatch: A
     found = checks(place)["cwd"]
 
     assert (found["state"], found["detail"]) == ("warn", "no answer in 0.3 s")
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
-def test_what_only_others_may_enter_is_refused_for_a_user() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        place.chmod(0o755)
-        (place / "closed").mkdir(mode=0o700)
-        assert _refusals_of_nobody(place, place / "closed") == b"['cwd_missing', 'log_dir_unwritable']"
-
-
-def _refusals_of_nobody(place: Path, closed: Path) -> bytes:
-    nobody = pwd.getpwnam("nobody").pw_uid
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.setuid(nobody)
-        try:
-            found = checks(place, cwd=str(closed), log=str(closed / "run.log"))
-            os.write(writer, repr([found[each]["reason"] for each in ("cwd", "log_dir")]).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    os.waitpid(pid, 0)
-    answer = os.read(reader, 1000)
-    os.close(reader)
-    return answer
