@@ -91,6 +91,25 @@ class MakePlan(Struct, frozen=True, kw_only=True, tag_field="op", tag="plan"):
     """Id of the run to tell the differences from: the last one known to have reached stepping; None: the last one."""
 
 
+class Examine(Struct, frozen=True, kw_only=True, tag_field="op", tag="doctor"):
+    """Answered with a WireExamination: what the host is like. Touches nothing but a probe in the state directory."""
+
+    id: int
+    spec: RunSpec
+    state_dir: str | None = None
+
+
+class Diagnose(Struct, frozen=True, kw_only=True, tag_field="op", tag="diagnose"):
+    """Answered with what is seen of the live run (raw UTF-8 text, secrets scrubbed); either connection. Touches nothing.
+
+    Refused with nothing_runs where no process of a run is there.
+    """
+
+    id: int
+    spec: RunSpec
+    state_dir: str | None = None
+
+
 class Execute(Struct, frozen=True, kw_only=True, tag_field="op", tag="execute"):
     """Carry a plan out. Answered when a keeper has taken it (`state`), or refused with a reason.
 
@@ -406,6 +425,26 @@ class WireCheck(Struct, frozen=True, kw_only=True):
     detail: str = ""
     reason: str | None = None
     label: str = ""
+
+
+class WireFinding(Struct, frozen=True, kw_only=True):
+    """One check of the host. `id` is `host.python`, `gpu.nvml`, ...; `next`: what to do, where the reason's own advice
+    is too general."""
+
+    id: str
+    state: str  # ok | warn | refuse
+    detail: str = ""
+    reason: str | None = None
+    next: str = ""
+    took_s: float = 0.0
+
+
+class WireExamination(Struct, frozen=True, kw_only=True):
+    """Reply data of Examine."""
+
+    findings: tuple[WireFinding, ...] = ()
+    log: str | None = None
+    """The newest log: of the run, of a run started by hand, or of those that the template could have made."""
 
 
 class WireCache(Struct, frozen=True, kw_only=True):
