@@ -20,7 +20,8 @@ _SESSIONS = CACHE / "sessions"
 _NUMBERS = {Flavour.PLAIN: 200, Flavour.SYSTEMD: 201, Flavour.MINIMAL: 202, Flavour.UNPRIVILEGED: 203}
 _FIRST_FRESH_NUMBER = 210
 
-# What Proxmox's `pct exec` hands over to, with the host's HOME; sessions of the wire's sshd go back to the namespace where lxc listens.
+# What Proxmox's `pct exec` hands over to, with the host's HOME; sessions of the wire's sshd go back to the namespace
+# where lxc listens.
 _PCT = """#!/bin/sh
 [ "$1" = exec ] && [ "$3" = -- ] || {{ echo "lab: only 'pct exec ID -- CMD' is known" >&2; exit 255; }}
 id=$2; shift 3

@@ -82,7 +82,9 @@ async def test_silently_dropped_packets_are_a_lost_link_within_five_seconds(trai
             await reach(engine, lambda now: now.link.state is LinkState.UP and now.verdict == "stepping", 30)
         # Agents that were cut off end with their lease; only those of now are left, and one wrapper for each.
         await until_async(lambda: len(training.agents()) == 2, 40, "no pile of agents")
+        assert training.wrappers()
     await asyncio.to_thread(training.await_no_agents)
+    await until_async(lambda: not training.wrappers(), 10, "no wrapper is left")
     assert training.mains() == [first.json["pid"]]
 
 

@@ -82,6 +82,18 @@ def test_stop_proves_that_all_are_gone_and_check_says_so_afterwards(training_in_
     assert training.agents() == []
 
 
+def test_hand_started_run_can_be_stopped_and_stopping_again_finds_nothing(training: Training) -> None:
+    by_hand = training.start_by_hand()
+
+    stopped = training.cli("stop", "--yes", "--json")
+    again = training.cli("stop", "--yes", "--json")
+
+    assert (stopped.code, stopped.json["run_alive"]) == (0, False)
+    assert by_hand not in training.container.processes()
+    assert training.container.pids_of("train_dflash_pipeline.py") == []
+    assert (again.code, again.json["reason"]) == (5, "nothing_runs")
+
+
 def test_status_check_tells_a_run_that_ended_from_a_bad_one(training: Training) -> None:
     training.fault("nan:5")
     running = training.restart()

@@ -21,6 +21,7 @@ from console import configfile
 from console.demo import trainer
 from console.engine import Engine
 from console.model import Snapshot
+from tests.lab.commands import argv_of
 from tests.lab.containers import Container
 from tests.lab.session import Lab, Setting, Way
 from tests.nvml.build import NAME as LIBRARY_NAME
@@ -146,6 +147,13 @@ class Training:
         """Return the pids (inside) of every agent, without the helpers that one forks."""
         pids = [pid for pid, argv in self.container.processes().items() if argv[0] == "dflash-agent"]
         return [pid for pid in pids if self.parent(pid) not in pids]
+
+    def wrappers(self) -> list[int]:
+        """Return the pids (on the host) of every lxc-attach into this container; each forks itself on its way in."""
+        which = ["-n", str(self.container.number)]
+        argvs = {pid: argv_of(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))}
+        ours = f"{self.lab.folder}/lxc"
+        return [p for p, argv in argvs.items() if argv[:1] == ["lxc-attach"] and ours in argv and which == argv[3:5]]
 
     def await_no_agents(self, timeout_s: float = 30) -> None:
         """Wait until every agent has ended, by its console's word or by its lease."""
