@@ -228,14 +228,15 @@ def cli() -> None:
 @target_options
 @click.option("--read-only", is_flag=True, help="Watch only: nothing can be started or stopped.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
-def open_(target: str | None, read_only: bool, ascii_only: bool, **options: Any) -> int:
+@click.option("--light", is_flag=True, help="Colours for a light terminal.")
+def open_(target: str | None, read_only: bool, ascii_only: bool, light: bool, **options: Any) -> int:
     """Open the terminal console on TARGET (the default command)."""
     from console import tui
 
     config_path = options["config_path"]
     if target is None and options["host"] is None and tui.no_config_yet(config_path):
         _require_terminal("dflash-console init HOST")
-        return tui.run_without_config(ascii_only=ascii_only)
+        return tui.run_without_config(ascii_only=ascii_only, light=light)
     try:
         name, chosen = _choose(target, options)
     except ConsoleError as error:
@@ -243,7 +244,7 @@ def open_(target: str | None, read_only: bool, ascii_only: bool, **options: Any)
             raise click.UsageError(f"No such command or target {target!r}. Did you mean {meant!r}?") from error
         raise
     _require_terminal(f"dflash-console status {name}")
-    return tui.run(name, chosen, read_only=read_only, ascii_only=ascii_only)
+    return tui.run(name, chosen, read_only=read_only, ascii_only=ascii_only, light=light)
 
 
 def _require_terminal(instead: str) -> None:
@@ -400,6 +401,7 @@ def init(host: str | None, **options: Any) -> int:
 )
 @click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
 def demo(**options: Any) -> int:
+@click.option("--light", is_flag=True, help="Colours for a light terminal.")
     """Try everything on this machine: real SSH, agent and keeper; simulated trainer and GPUs.
 
     \b

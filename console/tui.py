@@ -22,19 +22,27 @@ def no_config_yet(path: Path | None) -> bool:
     return path is None and not configfile.default_path().exists()
 
 
-def run_without_config(*, ascii_only: bool) -> int:
+def run_without_config(*, ascii_only: bool, light: bool) -> int:
     """Show the page that says how to begin; its `d` opens the demo."""
-    chosen = ConsoleApp(None, ascii_only=ascii_only, config_path=str(configfile.default_path())).run()
+    chosen = ConsoleApp(None, ascii_only=ascii_only, light=light, config_path=str(configfile.default_path())).run()
     if chosen == "demo":
         from console.demo import command
 
-        return command.run(fault=None, serve=None, speed=1.0, ascii_only=ascii_only)
+        return command.run(fault=None, serve=None, speed=1.0, ascii_only=ascii_only, light=light)
     return Exit.OK
 
 
-def run(name: str, target: Target, *, read_only: bool, ascii_only: bool, commands: Sequence[ExtraCommand] = ()) -> int:
+def run(
+    name: str,
+    target: Target,
+    *,
+    read_only: bool,
+    ascii_only: bool,
+    light: bool,
+    commands: Sequence[ExtraCommand] = (),
+) -> int:
     """Show the target until the operator quits; return the exit code."""
-    return asyncio.run(_run(name, target, read_only=read_only, ascii_only=ascii_only, commands=commands))
+    return asyncio.run(_run(name, target, read_only=read_only, ascii_only=ascii_only, light=light, commands=commands))
 
 
 class _App(ConsoleApp):
@@ -55,10 +63,10 @@ async def _watch(engine: Engine, painted: asyncio.Event) -> None:
 
 
 async def _run(
-    name: str, target: Target, *, read_only: bool, ascii_only: bool, commands: Sequence[ExtraCommand]
+    name: str, target: Target, *, read_only: bool, ascii_only: bool, light: bool, commands: Sequence[ExtraCommand]
 ) -> int:
     engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only)
-    app = _App(engine, read_only=read_only, ascii_only=ascii_only, extra=commands)
+    app = _App(engine, read_only=read_only, ascii_only=ascii_only, light=light, extra=commands)
     watching = asyncio.create_task(_watch(engine, app.painted))
     watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
     loop = asyncio.get_running_loop()

@@ -20,7 +20,7 @@ from console.reasons import ConsoleError, Exit, Reason
 from console.ui.palette import ExtraCommand
 
 
-def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool) -> int:
+def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool, light: bool) -> int:
     """Carry the command out; return its exit code. Leaves no process and no file behind."""
     if fault == "list":
         for each in faults.CATALOGUE.values():
@@ -33,14 +33,14 @@ def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool
     with tempfile.TemporaryDirectory(prefix="dflash-demo-") as folder, DemoHost(Path(folder), speed=speed) as host:
         starter = threading.Thread(target=_start_first_run, args=(host, fault), daemon=True)
         starter.start()
-        return _screen(host, ascii_only=ascii_only)
+        return _screen(host, ascii_only=ascii_only, light=light)
 
 
 def _leave(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def _screen(host: DemoHost, *, ascii_only: bool) -> int:
+def _screen(host: DemoHost, *, ascii_only: bool, light: bool) -> int:
     commands = [
         ExtraCommand(f"Fault: {each.name}", f"{each.summary} ({each.takes})", partial(_inject, host, each.name))
         for each in faults.CATALOGUE.values()
@@ -48,7 +48,7 @@ def _screen(host: DemoHost, *, ascii_only: bool) -> int:
     commands.append(
         ExtraCommand("Fault: none", "Everything works again from the next start on.", partial(_inject, host, "none"))
     )
-    return tui.run(NAME, host.target, read_only=False, ascii_only=ascii_only, commands=commands)
+    return tui.run(NAME, host.target, read_only=False, ascii_only=ascii_only, light=light, commands=commands)
 
 
 def _inject(host: DemoHost, name: str) -> str:

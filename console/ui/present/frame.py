@@ -110,6 +110,13 @@ def _right(snapshot: Snapshot, look: Look, narrow: bool, *, clock: bool = True) 
     return (*state, joint, dim(words.clock(snapshot.at, look.zone, seconds=not narrow)))
 
 
+def rows_beyond(first: int, room: int, rows: int) -> str:
+    """`↑ 3 · ↓ 12 rows`: what a dialog holds above and below its rows on the screen; empty where it holds nothing."""
+    above, below = max(0, min(first, rows - room)), max(0, rows - room - first)
+    parts = [f"{arrow} {n}" for arrow, n in (("↑", above), ("↓", below)) if n]
+    return f"{' · '.join(parts)} {'row' if above + below == 1 else 'rows'}" if parts else ""
+
+
 def footer(keys: Sequence[tuple[str, str]], last: Sequence[tuple[str, str]], width: int) -> Line:
     """`r restart  s stop … ? help  q quit`: hints go from the end of the first group; the last group never goes."""
     right = _hints(last)

@@ -94,6 +94,22 @@ def keep_end(text: str, width: int) -> str:
     return clip(text, width)
 
 
+def clip_path(path: str, width: int, mark: str = "…") -> str:
+    """Take folders out of the middle of a path until it fits: how it begins and its name tell it from others."""
+    if cells(path) <= width:
+        return path
+    parts = path.split("/")
+    for lead in ("/".join(parts[:2]) + "/", ""):
+        for first in range(2, len(parts)):
+            text = f"{lead}{mark}/{'/'.join(parts[first:])}"
+            if cells(text) <= width:
+                return text
+    kept = path[-max(0, width - cells(mark)) :] if width > cells(mark) else ""
+    while cells(kept) > width - cells(mark) > 0:
+        kept = kept[1:]
+    return f"{mark}{kept}" if width >= cells(mark) else ""
+
+
 def clip_line(line: Sequence[Span], width: int, mark: str = "…") -> Line:
     """Cut a line of spans to a width, ending in a mark where something was cut."""
     if width_of(line) <= width:
@@ -135,6 +151,22 @@ def whole_facts(facts: Sequence[str], width: int, joint: str = " · ") -> str:
     while len(kept) > 1 and cells(joint.join(kept)) > width:
         kept.pop()
     return joint.join(kept)
+
+
+def wrap_facts(facts: Sequence[str], width: int, joint: str = ", ") -> list[str]:
+    """Join facts into as many rows as they need; a row ends between two facts, within one only where it is too long."""
+    rows: list[str] = []
+    row = ""
+    for fact in facts:
+        candidate = f"{row}{joint}{fact}" if row else fact
+        if cells(candidate + joint.rstrip()) <= width:
+            row = candidate
+            continue
+        if row:
+            rows.append(row + joint.rstrip())
+        *whole, row = wrap(fact, width)
+        rows += whole
+    return [*rows, row] if row else rows
 
 
 def whole_spans(groups: Sequence[Sequence[Span]], width: int, joint: Sequence[Span] = ()) -> Line:

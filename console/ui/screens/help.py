@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.events import Resize
 from textual.screen import ModalScreen
 
 from console.ui.actions import Group, Situation, key_name, offered
-from console.ui.present.spans import BLANK, Line, dim, faint, strong
+from console.ui.present.frame import rows_beyond
+from console.ui.present.look import Look, to_ascii
+from console.ui.present.spans import BLANK, Line, cells, dim, faint, strong, wrap
 from console.ui.widgets.lines import LinesView
 
 _MOVING = (
-    ("↑ ↓ PgUp PgDn Home End", "scroll the log; ← → show what is cut"),
+    ("↑ ↓ PgUp PgDn", "scroll the log"),
+    ("Home End", "the oldest line that is loaded, the newest line"),
+    ("← →", "show what is cut at the right"),
     ("shift + mouse", "select as your terminal does; with the mouse alone: select, then y"),
 )
-_KEYS_WIDTH = 10
+_KEYS_WIDTH = max(cells(keys) for keys, _ in _MOVING) + 2
+_LAST = "A capital letter acts, a small letter asks. The run never needs this console."
+_WIDEST = 92
 
 
-def help_rows(situation: Situation) -> tuple[Line, ...]:
+def help_rows(situation: Situation, width: int) -> tuple[Line, ...]:
+    """Return the keys by groups, each with a sentence that wraps and is never cut."""
     rows: list[Line] = []
     for group in Group:
         actions = [a for a in offered(situation) if a.group is group]
@@ -29,13 +37,19 @@ def help_rows(situation: Situation) -> tuple[Line, ...]:
         rows += [BLANK] if rows else []
         rows.append((strong(group.value),))
         for action in actions:
-            keys = " ".join(key_name(key) for key in action.keys)
-            gap = " " * max(1, _KEYS_WIDTH - len(keys))
-            rows.append((strong(f"  {keys}{gap}"), dim(action.help)))
-        if group is Group.LOG:
-            rows += [(strong(f"  {keys}"), dim(f"  {text}")) for keys, text in _MOVING]
-    rows += [BLANK, (faint("A capital letter acts, a small letter asks. The run never needs this console."),)]
+            rows += _key_rows(" ".join(key_name(key) for key in action.keys), action.help, width)
+        if group is Group.LOG and not situation.contact:
+            rows += [row for keys, text in _MOVING for row in _key_rows(keys, text, width)]
+    rows += [BLANK, *((faint(text),) for text in wrap(_LAST, width))]
     return tuple(rows)
+
+
+def _key_rows(keys: str, text: str, width: int) -> list[Line]:
+    column = _KEYS_WIDTH + 2
+    return [
+        (strong(f"  {keys if index == 0 else ''}".ljust(column)), dim(part))
+        for index, part in enumerate(wrap(text, max(12, width - column)))
+    ]
 
 
 class HelpScreen(ModalScreen[None]):
@@ -52,19 +66,40 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="dialog", classes="help") as dialog:
             dialog.border_title = "keys"
-            dialog.border_subtitle = "esc back"
             yield LinesView(id="rows")
 
+    @property
+    def _dialog(self) -> VerticalScroll:
+        return self.query_one("#dialog", VerticalScroll)
+
     def on_mount(self) -> None:
-        rows = help_rows(self._situation)
+        self.query_one("#rows", LinesView).ascii_only = getattr(self.app, "ascii_only", False)
+        self.watch(self._dialog, "scroll_y", self._hint, init=False)
+        self._dialog.focus()
+        self._show()
+
+    def on_resize(self, event: Resize) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        outer = min(_WIDEST, self.app.size.width)
+        self._dialog.styles.width = outer
+        rows = help_rows(self._situation, outer - 6)
         view = self.query_one("#rows", LinesView)
-        view.ascii_only = getattr(self.app, "ascii_only", False)
         view.styles.height = len(rows)
         view.view = rows
-        self.query_one("#dialog").focus()
+        self.call_after_refresh(self._hint)
+
+    def _hint(self) -> None:
+        """Say at the border that there is more, so that no group is missed."""
+        look = cast(Look, getattr(self.app, "look", Look()))
+        rows, room = len(self.query_one("#rows", LinesView).view), self._dialog.scrollable_content_region.height
+        more = rows_beyond(round(self._dialog.scroll_y), room, rows)
+        text = f"{more} · esc back" if more else "esc back"
+        self._dialog.border_subtitle = to_ascii(text) if look.glyphs.ascii else text
 
     async def action_dismiss(self, result: None = None) -> None:
         self.dismiss()
 
     def action_scroll(self, rows: int) -> None:
-        self.query_one("#dialog").scroll_relative(y=rows, animate=False)
+        self._dialog.scroll_relative(y=rows, animate=False)
