@@ -290,6 +290,7 @@ def _overrides(env: tuple[str, ...], unset: tuple[str, ...], args: tuple[str, ..
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Add to the environment, for this run.")
 @click.option("--unset", multiple=True, metavar="NAME", help="Take out of the environment, for this run.")
 @click.option("--arg", "args", multiple=True, help="Add an argument to the command, for this run.")
+@click.option("--from", "from_run", metavar="RUN", help="Take command, directory and environment from this past run.")
 @click.option("--name", help="Name of the run instead of the template's.")
 @click.option("--note", default="", help="A note that is kept with the run.")
 @click.option("--keep-cache", is_flag=True, help="Do not clear the cache.")

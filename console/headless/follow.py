@@ -230,8 +230,8 @@ def outcome_json(
     }
     if judged.outcome in _WAITING:
         fields["next_check_s"] = output.rounded(next_check_s(snapshot, judged))
-    if plan is not None:
-        fields["changed"] = {"env": plan.env_changed, "files": list(plan.files_changed)}
+    if (changed := output.changed_json(snapshot.changes, plan)) is not None:
+        fields["changed"] = changed
     if reason:
         fields |= {
             "reason": reason.slug,

@@ -6,6 +6,7 @@ within a schema. Everything here turns values into text and touches nothing.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from console.model import Check, CheckState, Plan, Snapshot, StageState, StageStatus
+from console.model import Changes, Check, CheckState, Plan, Snapshot, StageState, StageStatus
 from console.reasons import CATALOGUE, ConsoleError, Exit, Reason
 
 SCHEMA = 1
@@ -89,6 +90,7 @@ def quoted_words(words: Iterable[str]) -> str:
     return one_line(shlex.join(words))
 
 
+_AGAIN = re.compile(r"(\S+)'s settings again \(o\)")
 _KEYS = ((" (r)", ""), (" (c)", ""), (" (e)", ""), ("; c retries now", ""), ("r starts ", "restart starts "))
 
 
@@ -98,7 +100,7 @@ def advice(steps: Iterable[str]) -> list[str]:
     for step in steps:
         for key, instead in _KEYS:
             step = step.replace(key, instead)
-        found.append(step)
+        found.append(_AGAIN.sub(r"restart --from \1", step))
     return found
 
 
@@ -227,10 +229,34 @@ def _start_lines(plan: Plan) -> list[str]:
             text = ("at least " if cache.partial else "") + (size(cache.bytes) if cache.bytes is not None else "? B")
         lines.append(f"cache  {one_line(cache.path)} {text}")
     lines.append(f"start  {quoted_words(plan.argv)} in {one_line(plan.cwd)}, log {one_line(plan.log_path)}")
-    for key, (then, now) in plan.env_changed.items():
-        lines.append(f"env    {one_line(key)} {one_line(_or_unset(then))} -> {one_line(_or_unset(now))}")
-    lines += [f"file   {one_line(text)}" for text in plan.files_changed]
-    return lines
+    if plan.from_run is not None:
+        lines.append(f"from   {one_line(plan.from_run)}: its command, directory and environment")
+        for key, (config, past) in plan.from_env.items():
+            lines.append(f"       {one_line(key)} {one_line(_or_unset(past))}, config {one_line(_or_unset(config))}")
+    changed = [
+        f"env    {one_line(key)} {one_line(_or_unset(then))} -> {one_line(_or_unset(now))}"
+        for key, (then, now) in plan.env_changed.items()
+    ]
+    if plan.argv_before is not None:
+        changed.append(f"argv   {quoted_words(plan.argv_before)} -> {quoted_words(plan.argv)}")
+    if plan.cwd_before is not None:
+        changed.append(f"cwd    {one_line(plan.cwd_before)} -> {one_line(plan.cwd)}")
+    changed += [f"file   {one_line(text)}" for text in plan.files_changed]
+    if changed and plan.since:
+        good = ", which reached stepping" if plan.since_stepped else ""
+        lines.append(f"change since {one_line(plan.since)}{good}:")
+    return [*lines, *changed, *_time_line(plan)]
+
+
+def _time_line(plan: Plan) -> list[str]:
+    if plan.usual_launch_s is None:
+        return []
+    own, other = ("kept", "cleared") if plan.keep_cache else ("cleared", "kept")
+    launches = f"{plan.usual_launches} launch{'' if plan.usual_launches == 1 else 'es'}"
+    facts = f"{launches} with a {own} cache" if plan.caches else launches
+    if plan.usual_other_s is not None:
+        facts += f"; {span(plan.usual_other_s)} with it {other}"
+    return [f"time   about {span(plan.usual_launch_s)} to the first step ({facts})"]
 
 
 def _or_unset(value: str | None) -> str:
@@ -260,6 +286,31 @@ def plan_json(plan: Plan, *, run_id: str | None, data_age_s: float | None) -> di
         "exit_code": int(Exit.REFUSED if plan.refused else Exit.OK),
         "at": utc(plan.made_at),
         "data_age_s": rounded(data_age_s),
+    }
+
+
+def changed_json(changes: Changes | None, plan: Plan | None) -> dict[str, Any] | None:
+    """Return what differs from a run of before: after a failure from the last good one, else as the plan said."""
+    if changes is not None:
+        files: dict[str, list[str]] = {}
+        for each in changes.items:
+            if each.kind == "file":
+                text = "edited" if not (each.then or "").startswith("mode ") else f"{each.then} -> {each.now}"
+                files.setdefault(each.what, []).append(text)
+        fields: dict[str, Any] = {
+            "since": changes.since,
+            "since_id": changes.since_id,
+            "env": {each.what: [each.then, each.now] for each in changes.items if each.kind == "env"},
+            "files": {path: ", ".join(texts) for path, texts in files.items()},
+        }
+        return fields | {each.kind: [each.then, each.now] for each in changes.items if each.kind in ("argv", "cwd")}
+    if plan is None:
+        return None
+    told = (text.removesuffix(")").partition(" (") for text in plan.files_changed)
+    return {
+        "since": plan.since or None,
+        "env": plan.env_changed,
+        "files": {path: what or "edited" for path, _, what in told},
     }
 
 

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from console.config import Target
 from console.engine import Engine
 from console.headless import follow, output, store
@@ -23,6 +25,8 @@ class Options:
     plan_id: str | None = None
     yes: bool = False
     expect_run: str | None = None
+    from_run: str | None = None
+    """A past run, by name or id, whose settings are taken again."""
     detach: bool = False
     wait_for: str | None = None
     timeout: float | None = None
@@ -46,6 +50,8 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
         snapshot = await settled(engine, deadline)
         follow.require_expected(snapshot, options.expect_run)
         refuse_if_under_way(engine, options)
+        if options.from_run is not None and options.plan_id is None:
+            overrides = msgspec.structs.replace(overrides, base=await engine.past_run(options.from_run))
         plan = await engine.plan("restart", overrides)
         if options.plan_only:
             return show_plan(engine, plan, overrides, options)
@@ -57,7 +63,7 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
         accepted = await engine.execute(plan, overrides)
         store.save_run(accepted.run_id, name)
         if options.detach or options.wait_for == "accepted":
-            return report_accepted(engine, accepted, options)
+            return report_accepted(engine, accepted, options, usual_s=plan.usual_launch_s)
         wanted = options.wait_for or "stepping"
         snapshot, judged = await follow.until_outcome(
             engine,
@@ -157,12 +163,13 @@ async def confirm(engine: Engine, plan: Plan, overrides: Overrides, options: Opt
     raise ConsoleError(Reason.NOT_CONFIRMED, "refused: not confirmed", Exit.USAGE)
 
 
-def report_accepted(engine: Engine, accepted: Accepted, options: Options) -> int:
-    """Say that the keeper has taken the request, and that nothing more is promised."""
+def report_accepted(engine: Engine, accepted: Accepted, options: Options, *, usual_s: float | None = None) -> int:
+    """Say that the keeper has taken the request, and that nothing more is promised.
+
+    `usual_s`: how long launches like this one take to their first step.
+    """
     wanted = "stepping" if accepted.action == "restart" else "free"
     follow_up = f"dflash-console wait {accepted.run_id}{options.way} --for {wanted} --timeout 15s"
-    usual = [status.usual_s for status in engine.snapshot.stages]
-    usual_s = sum(each for each in usual if each is not None) if accepted.action == "restart" and all(usual) else None
     if options.as_json:
         fields: dict[str, Any] = {
             "target": engine.name,
@@ -170,7 +177,7 @@ def report_accepted(engine: Engine, accepted: Accepted, options: Options) -> int
             "id": accepted.run_id,
             "stage": "killing",
         }
-        fields |= {"usual_s": usual_s, "next": [follow_up], "exit_code": int(Exit.OK)}
+        fields |= {"usual_s": output.rounded(usual_s), "next": [follow_up], "exit_code": int(Exit.OK)}
         fields |= {"at": output.utc(engine.now()), "data_age_s": output.rounded(engine.snapshot.ages.link)}
         output.emit_json({"ok": True, "outcome": "accepted", **fields})
     else:

@@ -71,12 +71,12 @@ def _files(then: dict[str, Script], now: dict[str, Script]) -> list[Change]:
             digests = (before.sha256[:_SHOWN_DIGITS], after.sha256[:_SHOWN_DIGITS])
             found.append(Change(kind="file", what=path, then=digests[0], now=digests[1], edited_at=after.mtime))
         if before.mode != after.mode:
-            found.append(Change(kind="file", what=path, then=_mode(before.mode), now=_mode(after.mode)))
+            found.append(Change(kind="file", what=path, then=f"mode {_octal(before.mode)}", now=_octal(after.mode)))
     return found
 
 
-def _mode(mode: int | None) -> str:
-    return "mode ?" if mode is None else f"mode {mode:04o}"
+def _octal(mode: int | None) -> str:
+    return "?" if mode is None else f"{mode:04o}"
 
 
 def _same(then: Settings, now: Settings, items: list[Change]) -> tuple[str, ...]:

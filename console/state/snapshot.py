@@ -18,7 +18,6 @@ from console.model import (
     Lock,
     LogState,
     LogStatus,
-    PastRun,
     Process,
     Progress,
     Run,
@@ -36,10 +35,9 @@ from console.state.launch import Launch
 from console.state.stages import JOURNALLED, STAGES, Mark
 from console.state.subject import TRANSACTION, stop_of
 from console.state.target import Subject, TargetState, deadline_s, expected_gpus, record_at
-from console.state.verdict import HEADROOM_BYTES, Judgement, judge, warnings
+from console.state.verdict import FAILURES, HEADROOM_BYTES, Judgement, good_run, judge, warnings
 
 _BLIND = frozenset({Verdict.LINK_LOST, Verdict.NO_WORD})
-_FAILURES = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.HOST_RESTARTED})
 
 
 def snapshot(state: TargetState, now: float) -> Snapshot:
@@ -60,7 +58,7 @@ def snapshot(state: TargetState, now: float) -> Snapshot:
         reason=judged.reason,
         warnings=warnings(state),
         usual_launches=state.history.launches,
-        good=_good(state),
+        good=good_run(state),
         changes=_changes(state, judged),
         progress=_progress(state, now, blind=blind),
         gpus=_gpus(state),
@@ -90,16 +88,10 @@ def _link(state: TargetState) -> LinkStatus:
     )
 
 
-def _good(state: TargetState) -> PastRun | None:
-    """The good run before this one; never this one, should history speak of another subject still."""
-    good = state.history.good
-    return None if good is None or (state.subject is not None and good.id == state.subject.key) else good
-
-
 def _changes(state: TargetState, judged: Judgement) -> Changes | None:
     """What differs from the last good run, once something has failed and both are known."""
-    record, good = state.subject.record if state.subject is not None else None, _good(state)
-    if record is None or good is None or judged.verdict not in _FAILURES:
+    record, good = state.subject.record if state.subject is not None else None, good_run(state)
+    if record is None or good is None or judged.verdict not in FAILURES:
         return None
     return changes(good, settings_of(record))
 

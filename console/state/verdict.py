@@ -11,7 +11,7 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model import Fact, LinkState, ReasonView, Severity, Stage, StageState, Verdict
+from console.model import Fact, LinkState, PastRun, ReasonView, Severity, Stage, StageState, Verdict
 from console.protocol import GpusEvent
 from console.reasons import CATALOGUE, Reason, reason_of
 from console.state import health, texts
@@ -24,6 +24,10 @@ from console.state.target import TargetState
 
 HEADROOM_BYTES = 2 * 1024**3
 """Less than 2 GiB free at the peak: a longer sequence may not fit."""
+
+
+FAILURES = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.HOST_RESTARTED})
+"""What asks for a restart: what has changed since the last good run is told with it."""
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
@@ -44,7 +48,20 @@ def judge(state: TargetState, now: float) -> Judgement:
         return Judgement(verdict=Verdict.LINK_LOST, reason=_link_reason(state), last_known=last)
     if known is None or not state.host.is_fresh:
         return Judgement(verdict=Verdict.NO_WORD, last_known=last)
+    if known.verdict in FAILURES and known.reason is not None:
+        return replace(known, reason=replace(known.reason, next=(*known.reason.next, *_again(state))))
     return known
+
+
+def good_run(state: TargetState) -> PastRun | None:
+    """The good run before this one; never this one, should history speak of another subject still."""
+    good = state.history.good
+    return None if good is None or (state.subject is not None and good.id == state.subject.key) else good
+
+
+def _again(state: TargetState) -> tuple[str, ...]:
+    good = good_run(state) if not state.read_only else None
+    return (f"{good.name or good.id}'s settings again (o)",) if good is not None else ()
 
 
 def _link_reason(state: TargetState) -> ReasonView:

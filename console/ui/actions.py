@@ -31,6 +31,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     link_up: bool = True
     link_lost: bool = False
     run_alive: bool = False
+    good_run: bool = False
+    """A run before this one reached stepping, and its settings are known."""
     contact: bool = False
     """The page of first contact is shown."""
     searching: bool = False
@@ -54,7 +56,8 @@ def situation_of(
         verdict=snapshot.verdict, read_only=read_only or snapshot.read_only,
         link_up=snapshot.link.state is LinkState.UP,
         link_lost=snapshot.link.state in (LinkState.LOST, LinkState.REFUSED),
-        run_alive=bool(snapshot.run and snapshot.run.alive), contact=needs_first_contact(snapshot) and not watching,
+        run_alive=bool(snapshot.run and snapshot.run.alive), good_run=snapshot.good is not None,
+        contact=needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels,
     )  # fmt: skip
 
@@ -117,6 +120,16 @@ ACTIONS: tuple[Action, ...] = (
         help="show the plan of a restart; nothing is touched before R in the plan",
         footer=lambda s: s.link_up and not s.launching,
         named=lambda s: "restart" if s.run_alive or s.failed else "start",
+    ),
+    Action(
+        id="again",
+        keys=("o",),
+        label="old settings again",
+        group=Group.RUN,
+        changes_run=True,
+        help="show the plan of a restart with the settings of the last run that reached stepping",
+        when=lambda s: s.failed and s.good_run,
+        footer=lambda s: s.link_up,
     ),
     Action(
         id="stop",

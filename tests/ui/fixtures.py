@@ -14,6 +14,8 @@ from console.model import (
     Accepted,
     Ages,
     CachePlan,
+    Change,
+    Changes,
     Check,
     CheckState,
     ExitStatus,
@@ -26,6 +28,7 @@ from console.model import (
     LogState,
     LogStatus,
     Overrides,
+    PastRun,
     Plan,
     Process,
     Progress,
@@ -33,6 +36,7 @@ from console.model import (
     Rate,
     ReasonView,
     Run,
+    Settings,
     Severity,
     Snapshot,
     Stage,
@@ -90,7 +94,17 @@ class FakeSource:
             changed[name] = (self.declared_env.get(name), value)
         for name in overrides.unset:
             changed[name] = (self.declared_env.get(name), None)
-        return replace(plan, name=overrides.name or plan.name, env_changed=changed, keep_cache=overrides.keep_cache)
+        again = overrides.base.name if overrides.base is not None else None
+        if again:
+            changed = {}
+        return replace(
+            plan,
+            name=overrides.name or plan.name,
+            env_changed=changed,
+            keep_cache=overrides.keep_cache,
+            from_run=again,
+            from_env={"DFLASH_SPLIT_FC_LAYERS": ("1", "0")} if again else {},
+        )
 
     async def execute(self, plan: Plan, overrides: Overrides = Overrides()) -> Accepted:  # noqa: B008 - frozen
         if self.refuse is not None:
@@ -347,6 +361,7 @@ LAUNCHING = replace(
     verdict=Verdict.LAUNCHING,
     stages=LAUNCH,
     active_stage=Stage.CUDA,
+    usual_launches=5,
     run=RUN6,
     gpus=GPUS_LOADING,
     log=LOG6,
@@ -354,7 +369,7 @@ LAUNCHING = replace(
 )
 LATE = replace(
     LAUNCHING,
-    stages=(*LAUNCH[:3], replace(LAUNCH[3], state=_S.LATE, began_at=NOW - 302), LAUNCH[4]),
+    stages=(*LAUNCH[:3], replace(LAUNCH[3], state=_S.LATE, began_at=NOW - 302, longest_s=160.0), LAUNCH[4]),
     reason=ReasonView(
         slug="stage_late",
         title="a stage takes longer than usual",
@@ -363,6 +378,25 @@ LATE = replace(
         safe="nothing was killed: a deadline that passed is a warning.",
         next=("s stops it", "e shows errors"),
     ),
+)
+GOOD = PastRun(
+    id="r-0041",
+    name="slammed5",
+    settings=Settings(
+        argv=("/root/run.sh",),
+        cwd="/root",
+        env={"DFLASH_PROFILE_INTERVAL": "60", "DFLASH_SPLIT_FC_LAYERS": "0", "WANDB_API_KEY": "hmac:51c0"},
+    ),
+    stepped=True,
+)
+CHANGES = Changes(
+    since="slammed5",
+    since_id="r-0041",
+    items=(
+        Change(kind="env", what="DFLASH_SPLIT_FC_LAYERS", then="0", now="1"),
+        Change(kind="file", what="/venv/bin/python", then="mode 0755", now="0644"),
+    ),
+    same=("run.sh", "train_dflash_pipeline.py", "argv", "cwd", "6 env names"),
 )
 _PERMISSION = "/root/run.sh: line 12: /venv/bin/python: Permission denied"
 LAUNCH_FAILED = replace(
@@ -385,8 +419,10 @@ LAUNCH_FAILED = replace(
             Fact(label="GPUs", text="no context was opened · 8/8 free since 14:31:58"),
         ),
         safe="slammed5 was stopped at 14:31:49 as planned. Nothing runs, 8/8 GPUs are free.",
-        next=("chmod +x /venv/bin/python on the host, then r.",),
+        next=("chmod +x /venv/bin/python on the host, then r.", "slammed5's settings again (o)"),
     ),
+    good=GOOD,
+    changes=CHANGES,
 )
 ENDED = replace(
     HEALTHY,
@@ -636,7 +672,11 @@ RESTART_PLAN = Plan(
             reason="gpu_memory_foreign",
         ),
     ),
+    since="slammed5",
+    since_stepped=True,
     usual_launch_s=225.0,
+    usual_launches=5,
+    usual_other_s=80.0,
     made_at=NOW,
 )
 STOP_PLAN = replace(RESTART_PLAN, action="stop", name="", caches=(), checks=(), env_changed={}, files_changed=())

@@ -30,7 +30,7 @@ from tests.ui.fixtures import FakeSource, raw, replace
 from tests.waiting import until_async
 
 # What later screens will bring; until then these keys are neither shown nor bound.
-LATER = {"[", "]", "1", "2", "3", "4", "5", "t", "o", "d", "b", "a", "l", "x", ".", "&"}
+LATER = {"[", "]", "1", "2", "3", "4", "5", "t", "d", "b", "a", "l", "x", ".", "&"}
 NEVER = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+z", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+d", "enter"}
 
 
@@ -111,7 +111,7 @@ def test_read_only_takes_away_whatever_changes_a_run() -> None:
     situation = Situation(verdict=Verdict.STEPPING, run_alive=True, read_only=True)
 
     assert [action.id for action in offered(situation) if action.changes_run] == []
-    assert {action.id for action in ACTIONS if action.changes_run} == {"restart", "stop"}
+    assert {action.id for action in ACTIONS if action.changes_run} == {"again", "restart", "stop"}
 
 
 async def test_read_only_leaves_no_key_no_hint_and_no_help_for_restart() -> None:
@@ -436,6 +436,60 @@ async def test_c_n_and_e_change_the_plan_and_nothing_else() -> None:
 
         assert source.executed == []
         assert source.asked[-1][1] == Overrides(name="slammed7", env={"DFLASH_SPLIT_FC_LAYERS": "2"}, keep_cache=True)
+
+
+async def test_o_plans_the_last_good_settings_after_a_failure_and_touches_nothing() -> None:
+    async with running("failed") as (app, source, pilot):
+        await opened_plan(app, pilot, "o")
+        assert "settings of slammed5" in rows_of(app)
+        assert "DFLASH_SPLIT_FC_LAYERS 0 (config 1)" in rows_of(app)
+        assert source.asked[-1] == ("restart", Overrides(base=fixtures.GOOD))
+        assert source.executed == []
+
+        await pilot.press("o")
+        await until_async(lambda: "settings of slammed5" not in rows_of(app), what="the config's settings")
+        await pilot.press("o")
+        await until_async(lambda: "settings of slammed5" in rows_of(app), what="the past run's settings")
+        await pilot.press("R")
+        await until_async(lambda: source.executed, what="the request")
+
+    assert source.executed[0][1].base == fixtures.GOOD
+
+
+async def test_o_is_bound_only_where_it_does_something() -> None:
+    for scene in ("healthy", "idle", "launching"):
+        async with running(scene) as (app, source, pilot):
+            await pilot.press("o")
+            await pilot.pause()
+            assert not isinstance(app.screen, PlanScreen)
+            assert source.asked == []
+    source = FakeSource(replace(fixtures.LAUNCH_FAILED, good=None, changes=None))
+    async with running(source) as (app, _, pilot):
+        await pilot.press("o")
+        await pilot.pause()
+        assert not isinstance(app.screen, PlanScreen)
+    async with running("failed", read_only=True) as (app, _, pilot):
+        await pilot.press("o")
+        await pilot.pause()
+        assert not isinstance(app.screen, PlanScreen)
+
+
+async def test_edits_come_on_top_of_a_past_runs_environment_and_show_none_of_its_secrets() -> None:
+    async with running("failed") as (app, source, pilot):
+        await opened_plan(app, pilot, "o")
+        await pilot.press("e")
+        await until_async(lambda: isinstance(app.screen, EnvScreen), what="the table")
+        assert "hmac" not in rows_of(app)
+
+        await pilot.press("down", "enter")
+        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the prompt")
+        await pilot.press("backspace", "2", "enter")
+        await until_async(lambda: isinstance(app.screen, EnvScreen), what="the table again")
+        await pilot.press("escape")
+        await until_async(lambda: isinstance(app.screen, PlanScreen), what="the dialog")
+        await until_async(lambda: source.asked[-1][1].env, what="the plan with the change")
+
+        assert source.asked[-1][1] == Overrides(base=fixtures.GOOD, env={"DFLASH_SPLIT_FC_LAYERS": "2"})
 
 
 async def test_a_secret_is_never_shown_in_the_table() -> None:

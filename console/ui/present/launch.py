@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from console.model import Severity, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
+from console.ui.present.changed import changed_rows
 from console.ui.present.facts import elapsed_s, launch_began
 from console.ui.present.frame import age_span, title
 from console.ui.present.look import Look
@@ -48,9 +49,11 @@ def launch_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narro
 
 
 def _usual_total(snapshot: Snapshot) -> float | None:
-    usual = [stage.usual_s for stage in snapshot.stages]
+    """How long launches like this one take: what is skipped or can't be observed takes no time of its own."""
+    ahead = [s for s in snapshot.stages if s.state not in (StageState.SKIPPED, StageState.UNKNOWN)]
+    usual = [s.took_s if s.usual_s is None and s.state is StageState.DONE else s.usual_s for s in ahead]
     known = [value for value in usual if value is not None]
-    return sum(known) if len(known) == len(usual) else None
+    return sum(known) if known and len(known) == len(usual) and snapshot.usual_launches else None
 
 
 def _stage_rows(snapshot: Snapshot, width: int, look: Look, narrow: bool, spent: float) -> list[Line]:
@@ -163,7 +166,7 @@ def why_panel(snapshot: Snapshot, width: int, look: Look, *, narrow: bool) -> Vi
             view.append((*head, Span(text, Role.STRONG if bold else Role.TEXT, bold)))
     if not reason.facts:
         view.extend((Span(" " * indent), dim(text)) for text in wrap(words.one_line(reason.title), width - 2 * indent))
-    return tuple(view)
+    return (*view, *changed_rows(snapshot, width, look, narrow=narrow))
 
 
 def _mark(severity: Severity, look: Look) -> tuple[str, Role]:

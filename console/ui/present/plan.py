@@ -66,7 +66,8 @@ def plan_view(
     blocked = bool(plan.refused) or plan.under_way is not None or (not restart and not plan.replaces)
     return PlanView(
         title=_title(plan), rows=tuple(rows), keep=_keep_label(plan), act=None if blocked else _act_label(plan),
-        act_key="R" if restart else "S", enter_acts=restart and not plan.replaces, hints=_hints(restart, overrides),
+        act_key="R" if restart else "S", enter_acts=restart and not plan.replaces,
+        hints=_hints(restart, overrides, snapshot),
     )  # fmt: skip
 
 
@@ -79,11 +80,16 @@ def _title(plan: Plan) -> str:
     )
 
 
-def _hints(restart: bool, overrides: Overrides) -> tuple[tuple[str, str], ...]:
+def _hints(restart: bool, overrides: Overrides, snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
     if not restart:
         return ()
     keep = ("c", "clear cache" if overrides.keep_cache else "keep cache")
-    return (("e", "edit env"), ("n", "name"), keep)
+    hints = (("e", "edit env"), ("n", "name"), keep)
+    if overrides.base is not None:
+        return (*hints, ("o", "the config's settings"))
+    if snapshot.good is not None:
+        return (*hints, ("o", f"{words.one_line(snapshot.good.name or snapshot.good.id)}'s settings"))
+    return hints
 
 
 def _keep_label(plan: Plan) -> str:
@@ -244,15 +250,47 @@ def _start_rows(plan: Plan, overrides: Overrides, width: int, narrow: bool) -> l
             faint(log),
         )
     )
+    rows += _from_rows(plan, width)
     for name, (then, now) in sorted(plan.env_changed.items()):
         rows += _change_rows("env", words.one_line(name), f"{_value(then)} → {_value(now)}", width)
+    if plan.argv_before is not None:
+        then, now = (words.one_line(" ".join(argv)) for argv in (plan.argv_before, plan.argv))
+        rows += _change_rows("argv", "", f"{then} → {now}", width)
+    if plan.cwd_before is not None:
+        rows += _change_rows("cwd", "", f"{words.one_line(plan.cwd_before)} → {words.one_line(plan.cwd)}", width)
     for text in plan.files_changed:
         rows += _change_rows("file", "", words.one_line(text), width)
-    if overrides.args:
+    if overrides.args and plan.argv_before is None:
         rows += _change_rows("args", "", words.one_line(" ".join(overrides.args)), width)
-    if plan.env_same:
-        rows.append((_label(""), faint(f"= same  {words.plural(plan.env_same, 'env name')}")))
+    return [*rows, *_same_row(plan, width)]
+
+
+def _from_rows(plan: Plan, width: int) -> list[Line]:
+    """Whose settings these are, and where they are not the config's."""
+    if plan.from_run is None:
+        return []
+    texts = ("settings of ", words.one_line(plan.from_run), "  its command, directory and environment")
+    rows: list[Line] = [(_label(""), Span("o ", Role.BUSY, True), dim(texts[0]), strong(texts[1]), dim(texts[2]))]
+    if sum(cells(span.text) for span in rows[0]) > width:
+        rows = [rows[0][:-1]]
+    for name, (config, past) in plan.from_env.items():
+        rows += _change_rows("env", words.one_line(name), f"{_value(past)} (config {_value(config)})", width)
     return rows
+
+
+def _same_row(plan: Plan, width: int) -> list[Line]:
+    """What is as in the run compared with, and which run that is."""
+    if not plan.since:
+        return []
+    facts = [kind for kind, then in (("argv", plan.argv_before), ("cwd", plan.cwd_before)) if then is None]
+    if plan.env_same:
+        facts.append(words.plural(plan.env_same, "env name"))
+    good = ", which reached stepping" if plan.since_stepped else ""
+    line = whole_spans(
+        [(_label(""), faint(f"= same  {', '.join(facts) or 'nothing'}")),
+         (faint(f"  as in {words.one_line(plan.since)}"),), (faint(good),)], width,
+    )  # fmt: skip
+    return [line] if line else []
 
 
 def _value(value: str | None) -> str:
@@ -290,10 +328,18 @@ def _check_rows(plan: Plan, width: int) -> list[Line]:
 def _time_row(plan: Plan, overrides: Overrides, width: int) -> Line:
     if plan.usual_launch_s is None:
         return (_label("time"), dim("not known yet: no launch of this kind was seen"))
-    kind = "with the cache kept" if overrides.keep_cache or plan.keep_cache else "with a cleared cache"
+    kept = overrides.keep_cache or plan.keep_cache
+    kind = f" {'with the cache kept' if kept else 'with a cleared cache'}" if plan.caches else ""
+    facts = f"  ({words.launches(plan.usual_launches)}{kind}"
+    other = ""
+    if plan.usual_other_s is not None:
+        other = f"; {words.short_duration(plan.usual_other_s)} with it {'cleared' if kept else 'kept'}"
     about = strong(f"about {words.short_duration(plan.usual_launch_s)}")
-    line = whole_spans([(_label("time"), about, dim(" to the first step")), (faint(f"  ({kind})"),)], width)
-    return line if line else (_label("time"), about)
+    head: Line = (_label("time"), about, dim(" to the first step"))
+    for text in (f"{facts}{other})", f"{facts})"):
+        if _fits(head, text, width):
+            return (*head, faint(text))
+    return head if _fits(head, "", width) else (_label("time"), about)
 
 
 def what_changed(old: Plan, new: Plan) -> str:

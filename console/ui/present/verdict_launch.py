@@ -30,6 +30,8 @@ def launching(snapshot: Snapshot, look: Look) -> VerdictFacts:
         word = f"CUDA {stage.have or 0}/{stage.want}"
     spent = elapsed_s(stage, snapshot.at)
     usual = f", usually {words.short_duration(stage.usual_s)}" if stage.usual_s is not None else ""
+    if stage.state is StageState.LATE and stage.longest_s is not None:
+        usual += f", longest {words.short_duration(stage.longest_s)}"
     took = f"{words.whole_duration(spent)}{usual}" if spent is not None else ""
     if stage.state is StageState.LATE:
         number, caption = _overdue(stage, spent)
@@ -81,13 +83,14 @@ def _estimate(snapshot: Snapshot) -> tuple[str, str, str]:
     """Return number, caption and short caption: time to the first step, else the time spent."""
     left = 0.0
     for stage in snapshot.stages:
-        if stage.state in (StageState.DONE, StageState.SKIPPED):
-            continue
+        if stage.state in (StageState.DONE, StageState.SKIPPED, StageState.UNKNOWN):
+            continue  # of what can't be observed no end can be waited for
         if stage.usual_s is None:
             break
         left += max(0.0, stage.usual_s - (elapsed_s(stage, snapshot.at) or 0.0))
     else:
-        return f"~{words.tight_duration(left)}", "to the first step", "to go"
+        launches = f" ({words.launches(snapshot.usual_launches)})"
+        return f"~{words.tight_duration(left)}", f"to the first step{launches}", "to go"
     began = launch_began(snapshot)
     if began is None:
         return "", "", ""

@@ -120,6 +120,10 @@ def plural(n: int, noun: str) -> str:
     return f"{n:,} {noun}es" if noun.endswith("s") else f"{n:,} {noun}s"
 
 
+def launches(n: int) -> str:
+    return "1 launch" if n == 1 else f"{n:,} launches"
+
+
 def gpu_list(indices: tuple[int, ...]) -> str:
     """`6, 7` or `0–4, 6`: runs of three and more are joined."""
     parts: list[str] = []

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
-from console.model import LinkState, Snapshot, Verdict
+from console.model import LinkState, Overrides, Snapshot, Verdict
 from console.ui import terminal
 from console.ui.actions import Situation, footer_keys, situation_of
 from console.ui.present import charts, words
@@ -351,11 +351,14 @@ class Overview(ActionScreen):
     def act_stop(self) -> None:
         self._open_plan("stop")
 
-    def _open_plan(self, action: str) -> None:
+    def act_again(self) -> None:
+        self._open_plan("restart", Overrides(base=self._snapshot.good))
+
+    def _open_plan(self, action: str, overrides: Overrides | None = None) -> None:
         if self._snapshot.link.state is not LinkState.UP:
             self._face.toast("no link: nothing can be started or stopped; c retries")
             return
-        self._face.push_screen(PlanScreen(action))
+        self._face.push_screen(PlanScreen(action, overrides))
 
     def act_watch(self) -> None:
         self._watching = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import msgspec
@@ -18,6 +19,7 @@ from textual.widgets import Static
 
 from console.model import LinkState, Overrides, Plan, Snapshot
 from console.reasons import CATALOGUE, ConsoleError, Reason
+from console.state.changes import shown
 from console.ui.present import words
 from console.ui.present.plan import PlanView, plan_text, plan_view, what_changed
 from console.ui.present.spans import Line, Role, Span, View, dim, strong, wrap
@@ -63,6 +65,7 @@ class PlanScreen(ModalScreen[None]):
         Binding("e", "edit", "edit env", id="plan.edit", show=False),
         Binding("n", "rename", "name", id="plan.name", show=False),
         Binding("c", "toggle_cache", "keep cache", id="plan.cache", show=False),
+        Binding("o", "toggle_base", "settings of a past run", id="plan.again", show=False),
         Binding("y", "copy", "copy the plan", id="plan.copy", show=False),
         Binding("up", "scroll(-1)", "up", id="plan.up", show=False),
         Binding("down", "scroll(1)", "down", id="plan.down", show=False),
@@ -70,10 +73,10 @@ class PlanScreen(ModalScreen[None]):
         Binding("pagedown", "scroll(10)", "down", id="plan.pagedown", show=False),
     ]
 
-    def __init__(self, action: str) -> None:
+    def __init__(self, action: str, overrides: Overrides | None = None) -> None:
         super().__init__()
         self._action = action
-        self._overrides = Overrides()
+        self._overrides = overrides or Overrides()
         self._plan: Plan | None = None
         self._view: PlanView | None = None
         self._note = ""
@@ -124,6 +127,9 @@ class PlanScreen(ModalScreen[None]):
         restart = self._action == "restart"
         if action in ("edit", "rename", "toggle_cache"):
             return restart and self._plan is not None and not self._busy
+        if action == "toggle_base":
+            is_there = self._overrides.base is not None or self._snapshot.good is not None
+            return restart and is_there and not self._busy
         if action == "execute":
             return (
                 parameters[0] == self._action
@@ -266,7 +272,7 @@ class PlanScreen(ModalScreen[None]):
 
     @work
     async def action_edit(self) -> None:
-        declared = self._face.source_or_raise().declared_env
+        declared = base_env(self._face.source_or_raise().declared_env, self._overrides)
         edited = await self._face.push_screen_wait(EnvScreen(declared, self._overrides, self._snapshot.target))
         if edited is not None and edited != self._overrides:
             self._change(edited)
@@ -281,6 +287,10 @@ class PlanScreen(ModalScreen[None]):
     def action_toggle_cache(self) -> None:
         self._change(msgspec.structs.replace(self._overrides, keep_cache=not self._overrides.keep_cache))
 
+    def action_toggle_base(self) -> None:
+        base = self._snapshot.good if self._overrides.base is None else None
+        self._change(msgspec.structs.replace(self._overrides, base=base))
+
     def _change(self, overrides: Overrides) -> None:
         self._overrides = overrides
         self._note = ""
@@ -294,6 +304,14 @@ class PlanScreen(ModalScreen[None]):
 
     def action_scroll(self, rows: int) -> None:
         self.query_one("#body").scroll_relative(y=rows, animate=False)
+
+
+def base_env(declared: Mapping[str, str], overrides: Overrides) -> Mapping[str, str]:
+    """Return the environment that edits come on top of; of a past run's secrets only hashes are there."""
+    if overrides.base is None:
+        return declared
+    past = overrides.base.settings.env
+    return {name: value if shown(value) == value else declared.get(name, "") for name, value in past.items()}
 
 
 def _bad_name(name: str) -> str:
