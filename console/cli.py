@@ -401,8 +401,8 @@ def init(host: str | None, **options: Any) -> int:
     help="How many times as fast the simulated trainer loads and steps.",
 )
 @click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
-def demo(**options: Any) -> int:
 @click.option("--light", is_flag=True, help="Colours for a light terminal.")
+def demo(**options: Any) -> int:
     """Try everything on this machine: real SSH, agent and keeper; simulated trainer and GPUs.
 
     \b
