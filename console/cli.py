@@ -369,6 +369,25 @@ def logs(target: str | None, **options: Any) -> int:
 
 
 @cli.command()
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True))
+@click.option("--exit", "exit_status", type=int, help="Exit status of its process, where known.")
+@click.option("--signal", help="Signal that ended its process, where known: SIGKILL, KILL or 9.")
+@click.option("--list", "list_all", is_flag=True, help="Print every reason there is, with severity and title.")
+@json_option
+def explain(file: str | None, exit_status: int | None, signal: str | None, list_all: bool, as_json: bool) -> int:
+    """Say what is wrong with a run by its log FILE ('-' is stdin), with the lines that prove it."""
+    from console.headless import explain as work
+
+    if list_all:
+        return work.list_all(as_json=as_json)
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.")
+    if signal is not None and work.signal_number(signal) is None:
+        raise click.UsageError(f"--signal {signal!r}: no such signal")
+    return work.run(file, exit_status=exit_status, signal=signal, as_json=as_json)
+
+
+@cli.command()
 @click.argument("host", required=False)
 @click.option("--config", "config_path", type=click.Path(path_type=Path), help="File to write.")
 @click.option("--name", help="Name of the target.")

@@ -68,8 +68,8 @@ def sign(
     """Make a row; `says` are alternatives."""
     return Sign(
         reason=reason,
-        says=re.compile("|".join(says)),
-        unless=re.compile(unless) if unless else None,
+        says=re.compile("|".join(map(_scoped, says))),
+        unless=re.compile(_scoped(unless)) if unless else None,
         trust=trust,
         anywhere=anywhere,
         quiet=quiet,
@@ -77,3 +77,8 @@ def sign(
         samples=samples,
         refuses=refuses,
     )
+
+
+def _scoped(pattern: str) -> str:
+    """`(?i)` at the head of an alternative holds for that alternative alone."""
+    return f"(?i:{pattern[4:]})" if pattern.startswith("(?i)") else f"(?:{pattern})"

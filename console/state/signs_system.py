@@ -7,7 +7,7 @@ from typing import Final
 from console.reasons import Reason
 from console.state.sign import Sign, Trust, sign
 
-_LIMIT_TALK: Final = r"(?i)\b(?:raised?|increas\w+|set|setting|limit(?:s)? (?:is|are|was)|soft limit|ok)\b.{0,40}\b(?:nofile|ulimit|limit)\b"
+_LIMIT_TALK: Final = r"(?i)\b(?:raised|increased|setting|set)\b.{0,40}\b(?:nofile|ulimit|limit)\b"
 
 SYSTEM: Final[tuple[Sign, ...]] = (
     # -- killed for memory ------------------------------------------------------------------------------------------
