@@ -121,6 +121,7 @@ class Engine:
         self._require_link()
         overrides = overrides or Overrides()
         spec = requests.run_spec(self.name, self.target, overrides)
+        await self._past.ready()
         good = self._past.outlook.newest
         operation = protocol.MakePlan(
             id=self._link.next_id(), action=action, spec=spec, compare_to=good.id if good is not None else None
@@ -193,6 +194,7 @@ class Engine:
                 tasks.create_task(self._link.run(), name="link")
                 tasks.create_task(self._tick(), name="tick")
         finally:
+            self._remember()
             await self._past.close()
 
     async def _tick(self) -> None:
@@ -277,7 +279,6 @@ class Engine:
                 self._feed(events.HostSaid(at=now, state=event))
                 self._following.host_said(event)
                 self._past.host_said(event, self._state.subject.key if self._state.subject is not None else None)
-                self._remember()
             case protocol.ProcsEvent():
                 self._feed(events.ProcsSaid(at=now, procs=event))
             case protocol.GpusEvent():
@@ -299,7 +300,11 @@ class Engine:
     # -- the machine --------------------------------------------------------------------------------------------------
 
     def _feed(self, event: events.Event) -> None:
+        before = self._state.launch
         self._state, effects = machine.step(self._state, event)
+        if self._state.launch is not before:
+            self._snapshot = None
+            self._remember()
         for effect in effects:
             self._carry_out(effect)
         urgent = bool(effects) or isinstance(event, (events.HostSaid, events.LinkWentUp, events.LinkWentDown))

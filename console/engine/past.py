@@ -30,6 +30,7 @@ T = TypeVar("T")
 _WORK_S = 20.0  # four times what one console may wait for another
 _AGAIN_S = 60.0
 _CLOSE_S = 2.0
+_READY_S = 2.0  # a plan goes without rather than wait for a disk
 _PROGRESS_EVERY_S = 60.0
 _MOST_RECORDS = 64  # the host tells of 21
 _OVER = frozenset(
@@ -72,6 +73,7 @@ class Past:
         self._working: asyncio.Task[None] | None = None
         self._again_at = 0.0
         self._warned = False
+        self._loaded = asyncio.Event()
         self._told: events.HistoryKnown | None = None
 
     # -- what comes in ------------------------------------------------------------------------------------------------
@@ -138,6 +140,13 @@ class Past:
             usual_other_s=other.total_s(kills=kills, has_gpus=has_gpus) if self._clears_cache else None,
         )
 
+    async def ready(self) -> None:
+        """Wait, within a moment, until the ledger was asked for the first time."""
+        try:
+            await asyncio.wait_for(self._loaded.wait(), _READY_S)
+        except TimeoutError:
+            _log.warning("the ledger has not answered within %s s", _READY_S)
+
     async def find(self, run: str) -> PastRun:
         """Return the newest run of this id or name, of the host's records or of older ones in the ledger.
 
@@ -174,6 +183,11 @@ class Past:
                 self._due, self._is_stale = batch | self._due, True
                 self._give_up_for_now(exc)
                 return
+            except asyncio.CancelledError:
+                self._due = batch | self._due  # `close` writes it once more, should it not have got there
+                raise
+            finally:
+                self._loaded.set()
             self._known |= batch
             self._tell()
 
