@@ -18,7 +18,7 @@ from console.ui.app import ConsoleApp
 from console.ui.present.charts import Metric, Zoom
 from console.ui.present.spans import as_text
 from console.ui.screens import plan as plan_module
-from console.ui.screens.env import EnvScreen
+from console.ui.screens.edit import EditScreen
 from console.ui.screens.help import HelpScreen
 from console.ui.screens.overview import Overview
 from console.ui.screens.plan import PlanScreen
@@ -426,11 +426,11 @@ async def test_c_n_and_e_change_the_plan_and_nothing_else() -> None:
         await until_async(lambda: isinstance(app.screen, PlanScreen) and "slammed7" in rows_of(app), what="the name")
 
         await pilot.press("e")
-        await until_async(lambda: isinstance(app.screen, EnvScreen), what="the table")
+        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table")
         await pilot.press("down", "enter")
         await until_async(lambda: isinstance(app.screen, PromptScreen), what="the prompt")
         await pilot.press("backspace", "2", "enter")
-        await until_async(lambda: isinstance(app.screen, EnvScreen), what="the table again")
+        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table again")
         await pilot.press("escape")
         await until_async(lambda: isinstance(app.screen, PlanScreen) and "0 → 2" in rows_of(app), what="the change")
 
@@ -478,13 +478,13 @@ async def test_edits_come_on_top_of_a_past_runs_environment_and_show_none_of_its
     async with running("failed") as (app, source, pilot):
         await opened_plan(app, pilot, "o")
         await pilot.press("e")
-        await until_async(lambda: isinstance(app.screen, EnvScreen), what="the table")
+        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table")
         assert "hmac" not in rows_of(app)
 
         await pilot.press("down", "enter")
         await until_async(lambda: isinstance(app.screen, PromptScreen), what="the prompt")
         await pilot.press("backspace", "2", "enter")
-        await until_async(lambda: isinstance(app.screen, EnvScreen), what="the table again")
+        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table again")
         await pilot.press("escape")
         await until_async(lambda: isinstance(app.screen, PlanScreen), what="the dialog")
         await until_async(lambda: source.asked[-1][1].env, what="the plan with the change")
@@ -496,7 +496,7 @@ async def test_a_secret_is_never_shown_in_the_table() -> None:
     async with running("healthy") as (app, _, pilot):
         await opened_plan(app, pilot)
         await pilot.press("e")
-        await until_async(lambda: isinstance(app.screen, EnvScreen), what="the table")
+        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table")
 
         assert "0123456789abcdef" not in rows_of(app)
         assert "WANDB_API_KEY" in rows_of(app)

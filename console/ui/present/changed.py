@@ -6,7 +6,7 @@ from console.model import Change, Snapshot
 from console.ui.present import words
 from console.ui.present.frame import title
 from console.ui.present.look import Look
-from console.ui.present.spans import BLANK, Line, Role, Span, View, dim, faint, strong, whole_facts, wrap
+from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, dim, faint, strong, whole_facts, wrap
 
 _KIND_CELLS = 16  # as the labels of the evidence above
 _SAME_CELLS = _KIND_CELLS + 2
@@ -20,8 +20,10 @@ def changed_rows(snapshot: Snapshot, width: int, look: Look, *, narrow: bool) ->
     margin = (0, 0) if narrow else (1, 1)
     facts = [(faint("which reached stepping"),)]
     rows: list[Line] = [] if narrow else [BLANK]
+    name = f"changed since {words.one_line(changes.since)}"
     number = faint(words.plural(len(changes.items), "difference"))
-    rows.append(title(f"changed since {words.one_line(changes.since)}", facts, number, width, look, margin=margin))
+    fits = cells(name) + cells(number.text) + 10 + sum(margin) <= width
+    rows.append(title(name, facts, number if fits else None, width, look, margin=margin))
     indent = 1 if narrow else 2
     room = width - indent - _SAME_CELLS - 1
     for change in changes.items:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+
 from msgspec import Struct
 
-from console.model import CachePlan, Check, CheckState, Overrides, Plan, Process, Snapshot, Verdict
+from console.model import CachePlan, Check, CheckState, Overrides, Plan, Snapshot, Verdict
 from console.ui.present import words
 from console.ui.present.facts import program
 from console.ui.present.look import VERDICT_WORDS, Look
+from console.ui.present.processes import command_words, process_rows
 from console.ui.present.spans import (
     BLANK,
     Line,
@@ -17,15 +20,19 @@ from console.ui.present.spans import (
     as_text,
     cells,
     clip,
+    clip_path,
     dim,
     faint,
     strong,
     whole_facts,
     whole_spans,
     wrap,
+    wrap_facts,
 )
 
 _LABEL = 6
+_LEAST_PATH = 8
+_BUTTON_CELLS = 7  # a blank on each side of the two labels, and three between the buttons
 
 
 class PlanView(Struct, frozen=True, kw_only=True):
@@ -51,7 +58,7 @@ def plan_view(
     restart = plan.action == "restart"
     rows: list[Line] = []
     if note:
-        rows += [_warn(text) for text in wrap(f"changed: {note}", width - _LABEL - 2)]
+        rows += _warn_rows(f"changed: {note}", width)
     rows += _lock_rows(plan, snapshot, width)
     rows += _refused_rows(plan, width)
     rows += _kill_rows(plan, snapshot, width, look, narrow)
@@ -84,7 +91,7 @@ def _hints(restart: bool, overrides: Overrides, snapshot: Snapshot) -> tuple[tup
     if not restart:
         return ()
     keep = ("c", "clear cache" if overrides.keep_cache else "keep cache")
-    hints = (("e", "edit env"), ("n", "name"), keep)
+    hints = (("e", "edit env, args, note"), ("n", "name"), keep)
     if overrides.base is not None:
         return (*hints, ("o", "the config's settings"))
     if snapshot.good is not None:
@@ -104,12 +111,26 @@ def _act_label(plan: Plan) -> str:
     return f"R kill it and start {plan.name}" if plan.replaces else f"R start {plan.name}"
 
 
+def button_labels(view: PlanView, width: int) -> tuple[str, str]:
+    """Return the labels of the two buttons, in fewer words where the dialog is narrow; the keys stay."""
+    keep, act = view.keep, view.act or ""
+    start = act.replace("kill it and ", "")
+    for labels in ((keep, act), ("esc keep it", act), ("esc keep it", start), ("esc back", start)):
+        if sum(map(cells, labels)) + _BUTTON_CELLS <= width:
+            return labels
+    return "esc back", f"{view.act_key} do it"
+
+
 def _label(text: str) -> Span:
     return faint(text.ljust(_LABEL))
 
 
-def _warn(text: str, label: str = "") -> Line:
-    return (_label(label), Span("! ", Role.WARN, True), Span(text))
+def _warn_rows(text: str, width: int, label: str = "") -> list[Line]:
+    """A sentence that wraps, with one mark before it."""
+    return [
+        (_label(label if index == 0 else ""), Span("! " if index == 0 else "  ", Role.WARN, True), Span(part))
+        for index, part in enumerate(wrap(text, width - _LABEL - 2))
+    ]
 
 
 def _lock_rows(plan: Plan, snapshot: Snapshot, width: int) -> list[Line]:
@@ -120,7 +141,7 @@ def _lock_rows(plan: Plan, snapshot: Snapshot, width: int) -> list[Line]:
     since = f", {words.whole_duration(snapshot.at - lock.since_at)}" if lock.since_at is not None else ""
     stage = f": {lock.stage}" if lock.stage else ""
     text = words.one_line(f"{lock.operator}{origin} is restarting{' ' + lock.name if lock.name else ''}{stage}{since}")
-    return [*(_warn(part, "lock") for part in wrap(text, width - _LABEL - 2)), BLANK]
+    return [*_warn_rows(text, width, "lock"), BLANK]
 
 
 def _refused_rows(plan: Plan, width: int) -> list[Line]:
@@ -148,63 +169,41 @@ def _check_text(check: Check) -> str:
 def _kill_rows(plan: Plan, snapshot: Snapshot, width: int, look: Look, narrow: bool) -> list[Line]:
     if not plan.replaces:
         return [(_label("kill"), dim("nothing runs, nothing is killed"))]
-    name = plan.replaced_name or "a run started by hand"
-    rows: list[Line] = [(_label("kill"), strong(name), Span(f"  {_doing(snapshot)}"))]
+    name = words.one_line(plan.replaced_name or "a run started by hand")
+    doing = whole_facts(_doing(snapshot), max(0, width - _LABEL - cells(name) - 2), ", ")
+    head: Line = (_label("kill"), strong(name), Span(f"  {doing}"))
+    rows: list[Line] = [head if _fits(head, "", width) else (_label("kill"), strong(clip(name, width - _LABEL)))]
     if plan.lost_steps:
         took = ""
         step_s = snapshot.progress.usual_step_s
         if step_s is not None and not narrow:
             took = f" ({words.span(plan.lost_steps * step_s)})"
         since = f" since checkpoint {words.count(plan.checkpoint_step)}" if plan.checkpoint_step is not None else ""
-        rows.append(_warn(f"{words.plural(plan.lost_steps, 'step')}{took}{since} are lost"))
-    rows += _process_rows(plan.replaces, width, narrow)
-    rows.append((_label(""), faint(_how(plan, width - _LABEL, narrow))))
+        lost = f"{words.plural(plan.lost_steps, 'step')}{took}{since} are lost"
+        rows += _warn_rows(lost, width)
+    rows += process_rows(plan.replaces, width - _LABEL, memory=not narrow, label=_label(""))
+    rows += [(_label(""), faint(text)) for text in wrap_facts(_how(plan, narrow), width - _LABEL, " · ")]
     return rows
 
 
-def _doing(snapshot: Snapshot) -> str:
+def _doing(snapshot: Snapshot) -> list[str]:
     facts = [VERDICT_WORDS[snapshot.verdict].lower()]
     progress = snapshot.progress
     if progress.rate.now is not None and snapshot.verdict in (Verdict.STEPPING, Verdict.SLOW):
         facts.append(f"{words.rate(progress.rate.now)} tok/s")
     if progress.first_step_at is not None:
         facts.append(words.short_duration(snapshot.at - progress.first_step_at))
-    return ", ".join(facts)
+    return facts
 
 
-def _process_rows(processes: tuple[Process, ...], width: int, narrow: bool) -> list[Line]:
-    """The tree of what is killed; the pid, the age and the memory are never cut, the command line may be."""
-    known = {p.pid for p in processes}
-    depth: dict[int, int] = {}
-    for process in processes:
-        depth[process.pid] = depth.get(process.parent, 0) + 1 if process.parent in known and process.parent else 0
-    shown = processes if len(processes) <= 8 else processes[:7]
-    pid_width = max(len(str(p.pid)) for p in shown)
-    ages = {p.pid: words.short_duration(p.age_s) for p in shown}
-    age_width = max(map(cells, ages.values()))
-    rows: list[Line] = []
-    for process in shown:
-        branch = "  " * (depth[process.pid] - 1) + "└ " if depth[process.pid] else ""
-        memory = f"   {words.whole_gib(process.gpu_bytes)} GiB" if process.gpu_bytes and not narrow else ""
-        room = width - _LABEL - pid_width - age_width - 4 - cells(branch) - cells(memory)
-        command = clip(
-            words.one_line(" ".join(process.argv)) or f"[{process.state or 'no command line'}]", max(8, room)
-        )
-        rows.append((_label(""), strong(f"{process.pid:>{pid_width}}"), dim(f"  {ages[process.pid]:<{age_width}}  "),
-                     faint(branch), dim(command), Span(memory)))  # fmt: skip
-    if len(shown) < len(processes):
-        rows.append((_label(""), dim(f"and {words.plural(len(processes) - len(shown), 'more process')}")))
-    return rows
-
-
-def _how(plan: Plan, width: int, narrow: bool) -> str:
+def _how(plan: Plan, narrow: bool) -> list[str]:
     wait = "wait until they are gone"
     if plan.gpu_bytes:
         wait = f"wait until {words.whole_gib(plan.gpu_bytes)} GiB are free"
     facts = [plan.stop_signal, f"{words.span(plan.grace_s)} grace", "KILL", wait]
     if plan.bystanders and not narrow:
         facts.append(f"{words.plural(len(plan.bystanders), 'bystander')} left alone")
-    return whole_facts(facts, width)
+    return facts
 
 
 def _cache_rows(plan: Plan, width: int, narrow: bool) -> list[Line]:
@@ -218,18 +217,27 @@ def _cache_rows(plan: Plan, width: int, narrow: bool) -> list[Line]:
 def _cache_row(cache: CachePlan, first: bool, width: int, narrow: bool) -> list[Line]:
     label = _label("cache" if first else "")
     path = words.one_line(cache.path)
+    room = width - _LABEL
     if cache.refused:
-        return [(label, Span("! ", Role.WARN, True), Span(f"{path} is left alone: {words.one_line(cache.refused)}"))]
+        return _warn_rows(f"{path} is left alone: {words.one_line(cache.refused)}", width, label.text.rstrip())
     if not cache.exists:
-        return [(label, dim(f"{path} is not there, nothing to clear"))]
+        return [(label, dim(_path_with(path, (" is not there, nothing to clear", " is not there"), room)))]
     least = "at least " if cache.partial else ""
     sizes = [f"{least}{words.size(cache.bytes)}"] if cache.bytes is not None else []
     if cache.files is not None and not narrow:
         sizes.append(words.plural(cache.files, "file"))
     size = "  " + ", ".join(sizes) if sizes else ""
     tail = "   set aside now, deleted later"
-    line: Line = (label, Span(f"clear {clip(path, width - _LABEL - 6 - cells(size))}"), dim(size))
+    line: Line = (label, Span(f"clear {clip_path(path, max(_LEAST_PATH, room - 6 - cells(size)))}"), dim(size))
     return [(*line, faint(tail)) if _fits(line, tail, width) else line]
+
+
+def _path_with(path: str, endings: tuple[str, ...], room: int) -> str:
+    """Return a path with the longest ending that leaves it whole, else shortened with the last ending."""
+    for ending in endings:
+        if cells(path) + cells(ending) <= room:
+            return path + ending
+    return clip_path(path, max(_LEAST_PATH, room - cells(endings[-1]))) + endings[-1]
 
 
 def _fits(line: Line, more: str, width: int) -> bool:
@@ -237,19 +245,17 @@ def _fits(line: Line, more: str, width: int) -> bool:
 
 
 def _start_rows(plan: Plan, overrides: Overrides, width: int, narrow: bool) -> list[Line]:
-    command = words.one_line(" ".join(plan.argv))
-    cwd = f"  in {words.one_line(plan.cwd)}"
-    room = width - _LABEL - cells(plan.name) - 2 - cells(cwd)
-    rows: list[Line] = [(_label("start"), strong(plan.name), dim(f"  {clip(command, max(8, room))}{cwd}"))]
-    log = "" if narrow else "  new file"
-    rows.append(
-        (
-            _label(""),
-            faint("log "),
-            dim(clip(words.one_line(plan.log_path), width - _LABEL - 4 - cells(log))),
-            faint(log),
-        )
-    )
+    name, cwd = words.one_line(plan.name), words.one_line(plan.cwd)
+    room = width - _LABEL - cells(name) - 2
+    whole = command_words(plan.argv, 10_000)
+    rows: list[Line]
+    if cells(whole) + 5 + cells(cwd) <= room:
+        rows = [(_label("start"), strong(name), dim(f"  {whole}  in {cwd}"))]
+    else:
+        rows = [(_label("start"), strong(name), dim(f"  {command_words(plan.argv, max(8, room))}")),
+                (_label(""), faint("in  "), dim(clip_path(cwd, width - _LABEL - 4)))]  # fmt: skip
+    log = (_label(""), faint("log "), dim(clip_path(words.one_line(plan.log_path), width - _LABEL - 4)))
+    rows.append((*log, faint("  new file")) if not narrow and _fits(log, "  new file", width) else log)
     rows += _from_rows(plan, width)
     for name, (then, now) in sorted(plan.env_changed.items()):
         rows += _change_rows("env", words.one_line(name), f"{_value(then)} → {_value(now)}", width)
@@ -261,7 +267,10 @@ def _start_rows(plan: Plan, overrides: Overrides, width: int, narrow: bool) -> l
     for text in plan.files_changed:
         rows += _change_rows("file", "", words.one_line(text), width)
     if overrides.args and plan.argv_before is None:
-        rows += _change_rows("args", "", words.one_line(" ".join(overrides.args)), width)
+        rows += _change_rows("args", "", words.one_line(shlex.join(overrides.args)), width)
+    if overrides.note:
+        rows += [(_label(""), faint(f"{'note' if index == 0 else ''}".ljust(8)), Span(text))
+                 for index, text in enumerate(wrap(words.one_line(overrides.note), width - _LABEL - 8))]  # fmt: skip
     return [*rows, *_same_row(plan, width)]
 
 
@@ -314,14 +323,21 @@ def _check_rows(plan: Plan, width: int) -> list[Line]:
     if passed or plan.refused:
         total = len(plan.checks)
         lead = f"{len(passed)} of {total}" if plan.refused else f"{len(good)} of {total}"
-        text = whole_facts(
-            [words.one_line(check.label or check.id) for check in passed], width - _LABEL - cells(lead) - 4, ", "
-        )
+        names = [words.one_line(check.label or check.id) for check in passed]
         mark = Span("✓ ", Role.OK) if not plan.refused else Span("· ", Role.FAINT)
-        rows.append((_label("check"), mark, Span(lead, Role.OK if not plan.refused else Role.DIM), dim(f"  {text}")))
+        head: Line = (_label("check"), mark, Span(lead, Role.OK if not plan.refused else Role.DIM))
+        margin, beside = _LABEL + 2, cells(lead) + 2
+        beside, below = (beside, beside) if width >= 90 else (beside, 0)
+        # Where rows are short, those below begin at the margin.
+        texts = wrap_facts(names, width - margin - below, ", ", first_less=beside - below)
+        for index, text in enumerate(texts):
+            start = (*head, Span("  ")) if index == 0 else (Span(" " * (margin + below)),)
+            rows.append((*start, dim(text)))
+        if not names:
+            rows.append(head)
     for check in plan.checks:
         if check.state is CheckState.WARN:
-            rows += [_warn(text, "" if rows else "check") for text in wrap(_check_text(check), width - _LABEL - 2)]
+            rows += _warn_rows(_check_text(check), width, "" if rows else "check")
     return rows
 
 

@@ -153,18 +153,22 @@ def whole_facts(facts: Sequence[str], width: int, joint: str = " · ") -> str:
     return joint.join(kept)
 
 
-def wrap_facts(facts: Sequence[str], width: int, joint: str = ", ") -> list[str]:
-    """Join facts into as many rows as they need; a row ends between two facts, within one only where it is too long."""
+def wrap_facts(facts: Sequence[str], width: int, joint: str = ", ", *, first_less: int = 0) -> list[str]:
+    """Join facts into as many rows as they need; a row ends between two facts, within one only where it is too long.
+
+    The first row is narrower by `first_less`.
+    """
     rows: list[str] = []
     row = ""
+    tail = joint.rstrip() if joint.startswith(",") else ""
     for fact in facts:
         candidate = f"{row}{joint}{fact}" if row else fact
-        if cells(candidate + joint.rstrip()) <= width:
+        if cells(candidate + tail) <= width - (0 if rows else first_less):
             row = candidate
             continue
         if row:
-            rows.append(row + joint.rstrip())
-        *whole, row = wrap(fact, width)
+            rows.append(row + tail)
+        *whole, row = wrap(fact, width - (0 if rows else first_less))
         rows += whole
     return [*rows, row] if row else rows
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import msgspec
+from rich.markup import escape
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,9 +22,11 @@ from console.model import LinkState, Overrides, Plan, Snapshot
 from console.reasons import CATALOGUE, ConsoleError, Reason
 from console.state.changes import shown
 from console.ui.present import words
-from console.ui.present.plan import PlanView, plan_text, plan_view, what_changed
-from console.ui.present.spans import Line, Role, Span, View, dim, strong, wrap
-from console.ui.screens.env import EnvScreen
+from console.ui.present.frame import rows_beyond
+from console.ui.present.look import to_ascii
+from console.ui.present.plan import PlanView, button_labels, plan_text, plan_view, what_changed
+from console.ui.present.spans import BLANK, Line, Role, Span, View, dim, strong, whole_spans, wrap
+from console.ui.screens.edit import EditScreen
 from console.ui.screens.prompt import PromptScreen
 from console.ui.widgets.lines import LinesView
 
@@ -62,7 +65,7 @@ class PlanScreen(ModalScreen[None]):
         Binding("escape", "keep", "keep", id="plan.keep", show=False),
         Binding("R", "execute('restart')", "do it", id="plan.restart", show=False),
         Binding("S", "execute('stop')", "do it", id="plan.stop", show=False),
-        Binding("e", "edit", "edit env", id="plan.edit", show=False),
+        Binding("e", "edit", "edit", id="plan.edit", show=False),
         Binding("n", "rename", "name", id="plan.name", show=False),
         Binding("c", "toggle_cache", "keep cache", id="plan.cache", show=False),
         Binding("o", "toggle_base", "settings of a past run", id="plan.again", show=False),
@@ -106,6 +109,7 @@ class PlanScreen(ModalScreen[None]):
         for view in self.query(LinesView):
             view.ascii_only = self._face.ascii_only
         self._colour_border()
+        self.watch(self.query_one("#body"), "scroll_y", self._show_more, init=False)
         self.query_one("#keep").focus()
         self._show()
         self._replan()
@@ -190,20 +194,36 @@ class PlanScreen(ModalScreen[None]):
         inner = outer - 6
         rows, hints = self._rows(inner)
         # Borders, buttons and hints stay; a blank row above the buttons where there is room for it.
-        room = (height - 1 if small else height - 5) - 3 - bool(hints)
-        body = self.query_one("#body")
-        body.styles.height = min(len(rows), max(3, room)) if not small else max(3, room)
+        room = max(3, (height - 1 if small else height - 5) - 3 - bool(hints))
+        if len(rows) > room:
+            rows = tuple(row for row in rows if row != BLANK)
+        self.query_one("#body").styles.height = room if small else min(len(rows), room)
         dialog.styles.height = (height - 1) if small else "auto"
-        self.query_one("#dialog").set_class(small, "-small")
+        dialog.set_class(small, "-small")
         self._put("rows", rows)
         self._put("hints", (hints,) if hints else ())
+        self._show_buttons(inner)
+        self.call_after_refresh(self._show_more)
+
+    def _show_buttons(self, width: int) -> None:
         view = self._view
         keep, act = self.query_one("#keep", Choice), self.query_one("#act", Choice)
-        keep.update(f" {view.keep} " if view else " esc back ")
-        act.display = view is not None and view.act is not None and not self._busy
+        acts = view is not None and view.act is not None and not self._busy
+        act.display = acts
         act.can_focus = view is not None and view.enter_acts
-        if view is not None and view.act:
-            act.update(f" {view.act} ")
+        if view is None:
+            keep.update(" esc back ")
+            return
+        labels = button_labels(view, width) if acts else (view.keep, "")
+        keep.update(f" {labels[0]} ")
+        act.update(f" {labels[1]} ")
+
+    def _show_more(self) -> None:
+        """Say at the border that there is more than fits."""
+        body = self.query_one("#body")
+        rows = len(self.query_one("#rows", LinesView).view)
+        more = rows_beyond(round(body.scroll_y), body.scrollable_content_region.height, rows)
+        self.query_one("#dialog").border_subtitle = to_ascii(more) if self._face.ascii_only else more
 
     def _rows(self, width: int) -> tuple[View, Line]:
         title = f"{self._action} {self._snapshot.target}"
@@ -217,16 +237,12 @@ class PlanScreen(ModalScreen[None]):
         view = plan_view(self._plan, self._snapshot, self._overrides, width, self._face.look, note=self._note)
         self._view = view
         self._title(view.title)
-        hints: list[Span] = []
-        for key, label in view.hints:
-            hints += [Span("   " if hints else ""), strong(key), Span(f" {label}", Role.DIM)]
+        hints = whole_spans([(strong(key), dim(f" {label}")) for key, label in view.hints], width, (Span("   "),))
         if self._busy:
-            return (*view.rows, (), (strong(self._busy),)), tuple(hints)
-        return view.rows, tuple(hints)
+            return (*view.rows, BLANK, (strong(self._busy),)), hints
+        return view.rows, hints
 
     def _title(self, text: str) -> None:
-        from rich.markup import escape
-
         self.query_one("#dialog").border_title = escape(words.one_line(text))
 
     def _put(self, widget_id: str, view: View) -> None:
@@ -273,7 +289,7 @@ class PlanScreen(ModalScreen[None]):
     @work
     async def action_edit(self) -> None:
         declared = base_env(self._face.source_or_raise().declared_env, self._overrides)
-        edited = await self._face.push_screen_wait(EnvScreen(declared, self._overrides, self._snapshot.target))
+        edited = await self._face.push_screen_wait(EditScreen(declared, self._overrides, self._snapshot.target))
         if edited is not None and edited != self._overrides:
             self._change(edited)
 
