@@ -44,6 +44,7 @@ GOES_ON_LINES: Final = 8
 GOES_ON_ALONE: Final = 3
 """The same for an exception that is only mentioned, without a traceback."""
 _RECOVERY_LINES: Final = 3
+_MESSAGE_LINES: Final = 3
 
 _CONSEQUENCE: Final = re.compile(CONSEQUENCES)
 _NO_EXCEPTION: Final = re.compile(r"ChildFailedError|CalledProcessError|Process(?:Raised|Exited)Exception|resource_tracker|SignalException")
@@ -102,6 +103,7 @@ class _Walk:
         self._ignored: set[str] = set()
         self._chained: dict[str, int] = {}
         self._dropped: dict[str, Cause] = {}
+        self._just_raised: dict[str, Cause] = {}
         self._in_table = False
         for index, line in enumerate(lines):
             if index in steps_at or not (self._open or _WORTH.search(line.text)):
@@ -118,7 +120,7 @@ class _Walk:
             return  # who else failed in torchrun's table: only its root cause counts
         in_traceback = speaker in self._open
         is_row = _TABLE_ROW.match(body) is not None
-        if not body or (body[:1].isspace() and not is_row and not body.lstrip().startswith("NVRM")):
+        if not body or (body[:1].isspace() and not is_row and not body.lstrip().startswith(("NVRM", "what():"))):
             return
         if body.startswith(("│", "╭", "╰", "❱")):
             return
@@ -135,6 +137,7 @@ class _Walk:
         """Lines that only tell what the next ones are."""
         if _TRACEBACK.search(body) and not body.startswith(("'", '"')):
             self._open.add(speaker)
+            self._just_raised.pop(speaker, None)
             # `^CTraceback`: the key is printed where the cursor stood.
             return not body.startswith("^C")
         if _IGNORED.match(body):
@@ -162,11 +165,25 @@ class _Walk:
 
     def _add(self, speaker: str, found: Cause) -> None:
         self._dropped.pop(speaker, None)
+        self._merge_message(speaker, found)
         before = self._chained.pop(speaker, None)
         if before is not None and before < len(self.causes) and found.reason is not Reason.PYTHON_EXCEPTION:
             if self.causes[before].reason is Reason.PYTHON_EXCEPTION:
                 del self.causes[before]  # the same failure, and the later one names it
         self.causes.append(found)
+        if found.reason is Reason.PYTHON_EXCEPTION:
+            self._just_raised[speaker] = found
+
+    def _merge_message(self, speaker: str, found: Cause) -> None:
+        """A message of several lines: one of the next may say what it is."""
+        raised = self._just_raised.pop(speaker, None)
+        if raised is None or found.index - raised.index > _MESSAGE_LINES or found.reason in _OF_ITSELF:
+            return
+        if found.trust is Trust.PROGRAM and raised in self.causes:
+            self.causes.remove(raised)
+
+
+_OF_ITSELF: Final = frozenset({Reason.USER_INTERRUPT, Reason.SIGTERM_EXTERNAL, Reason.SIGHUP, Reason.SEGFAULT, Reason.PYTHON_EXCEPTION})
 
 
 def _cause_of(index: int, line: LogLine, said: Speech, *, in_traceback: bool) -> Cause | None:
@@ -294,7 +311,7 @@ _STILL_WAITS: Final = re.compile(
     r"|still (?:running|alive|there)|not exit\w*|process group|destroy\w*|draining|closing|terminating workers)\b",
     re.IGNORECASE,
 )
-_GONE_AT_LAST: Final = re.compile(r"\(success\)|\bSynced\b|\bFind logs at\b|\bexited\b|\bbye\b|\ball (?:files|uploads|workers) (?:\w+ )?(?:synced|done|finished|exited)\b", re.IGNORECASE)
+_GONE_AT_LAST: Final = re.compile(r"\bSynced\b|\bFind logs at\b|\bexited\b|\bbye\b|\ball (?:files|uploads|workers) (?:\w+ )?(?:synced|done|finished|exited)\b", re.IGNORECASE)
 _LAST_LINES: Final = 60
 
 
@@ -305,7 +322,7 @@ def finished_at(lines: Sequence[LogLine]) -> int | None:
         if _ENDED_WELL.search(text) is None:
             continue
         body = _NO_ERRORS.sub("", hear(text).body)
-        if _ENDED_WELL.search(body) and not _NOT_THE_END.search(body):
+        if "train_runtime" in body or (_ENDED_WELL.search(body) and not _NOT_THE_END.search(body)):
             return index
     return None
 

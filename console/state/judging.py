@@ -33,6 +33,7 @@ _SIGNAL_REASONS = {
     15: Reason.SIGTERM_EXTERNAL,
 }
 _SIGABRT = 6
+_EXITED_AS: Final = frozenset({6, 7, 9, 11, 15})
 _SSH_LOST = 255
 _PKILL: Final = re.compile(r"(?:^|[+;&|$#'\"(]\s*|\bsudo )pkill\b(?=.*\s-\w*f\w*\b|\s-\w*f)")
 _SHELL_ECHO: Final = re.compile(r"^\++ ")
@@ -56,6 +57,8 @@ class Ended(Struct, frozen=True, kw_only=True):
             return self.signal
         if self.code is not None and 128 < self.code < 128 + 32:
             return self.code - 128
+        if self.code is not None and 256 - self.code in _EXITED_AS:
+            return 256 - self.code  # a Python launcher that ends with its child's negative status
         return None
 
     @property

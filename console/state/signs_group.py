@@ -16,7 +16,7 @@ GROUP: Final[tuple[Sign, ...]] = (
         r"(?i)\bTried to launch distributed communication on port\b.{0,60}\banother process\b",
         r"(?i)\bserver socket has failed to listen\b|\bfailed to bind (?:to |on )?\S*:\d+",
         r"(?i)\bOnly one usage of each socket address\b",
-        unless=r"(?i)\b(?:instead|trying|try|next|another port|choosing|incrementing|falling back|using)\b(?! for )",
+        unless=r"(?i)\binstead\b|\btry(?:ing)? (?:another|the next|next|port|\d)|\bnext (?:free )?port\b|\busing (?:port |free port )?\d+|\bchoosing\b|\bincrement|\bfalling back\b|\bretry",
         anywhere=True,
         samples=(
             "ConnectionError: Tried to launch distributed communication on port `29500`, but another process is utilizing it.",
@@ -38,7 +38,7 @@ GROUP: Final[tuple[Sign, ...]] = (
         r"(?i)\bclient socket has timed out after\b|\bstore->(?:get|wait|set)\b.{0,120}\b(?:timeout|timed out)\b",
         r"(?i)\b(?:TCPStore|c10d|rendezvous|rdzv|key-value store)\b.{0,120}\b(?:timed out|timeout (?:after|exceeded|reached))",
         r"(?i)\bbarrier (?:timed out|timeout (?:after|exceeded|reached))|\bDEADLINE_EXCEEDED: Barrier timed out\b|\bBarrier timed out\b",
-        unless=r"(?i)timeout (?:is )?set|\bretry(?:ing)?\b|\btimeout=\d[^,]*$",
+        unless=r"(?i)timeout (?:is )?set|\bretry(?:ing)?\b",
         trust=Trust.TIMEOUT,
         samples=(
             "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 6/8 clients joined.",

@@ -136,7 +136,7 @@ SYSTEM: Final[tuple[Sign, ...]] = (
     sign(
         Reason.SHM_EXHAUSTED,
         r"(?i)\bunexpected bus error encountered in worker\b",
-        r"(?i)\bDataLoader worker \(pid[^)]*\) is killed by signal: Bus error",
+        r"(?i)\bDataLoader worker \(pid.{0,80}?\) is killed by signal: Bus error",
         r"(?i)\bout of shared memory\b(?!.*\bRequired\b)",
         r"(?i)\binsufficient shared memory\b",
         r"Error while creating shared memory segment",
@@ -227,8 +227,8 @@ SYSTEM: Final[tuple[Sign, ...]] = (
     # -- crashes ----------------------------------------------------------------------------------------------------
     sign(
         Reason.DATALOADER_KILLED,
-        r"(?i)\bDataLoader worker \(pid[^)]*\) is killed by signal: (?:Killed|Aborted|Terminated|Unknown)",
-        r"(?i)\bDataLoader worker \(pid[^)]*\) exited unexpectedly",
+        r"(?i)\bDataLoader worker \(pid.{0,80}?\) is killed by signal: (?:Killed|Aborted|Terminated|Unknown)",
+        r"(?i)\bDataLoader worker \(pid.{0,80}?\) exited unexpectedly",
         r"(?i)\bone of the subprocesses has abruptly died during map operation",
         r"(?i)\ba process in the process pool was terminated abruptly",
         r"(?i)\b(?:data(?:loader|set)?|prefetch|loader|tokeni[sz]er) (?:worker|process) \S{0,12} ?(?:\(pid:? ?\d+\) )?(?:was |got |is |has been )?killed\b(?!: ?0| 0)",

@@ -41,7 +41,7 @@ _HEAD: Final = re.compile(
     | (?P<glog>[EWIF])\d{{4}}[ ]{_CLOCK}[ ]{{1,3}}(?:\d+[ ])?[\w./-]+:\d+\] | \[(?P<torch>[EWIF])(?:\d{{3,4}}[ ]{_CLOCK})?[ ][\w.]+:\d+\]
     | (?P<klog>[EWIF])\d{{4}}[ ]{_CLOCK}[ ]{{1,3}}
     | \[(?P<bracket>{_LEVEL})(?:\|[^\]]{{0,80}})?\]:?
-    | (?P<logger>{_LEVEL}):[\w.-]{{1,80}}:(?=\S) | (?P<word>{_LEVEL})(?::|[ ]*\||[ ]+-(?=[ ])|(?=[ ]{{1,8}}[\[\w"'(]))
+    | (?P<logger>{_LEVEL}):[\w.-]{{1,80}}:(?=\S) | (?P<word>{_LEVEL})(?::[ ]{{0,6}}|[ ]*\||[ ]+-(?=[ ])|(?=[ ]{{1,8}}[\[\w"'(]))
     | \[[\w.]{{1,40}}\](?=\[(?:{_LEVEL})\]) | -(?=[ ]) | [|-][ ](?=(?:{_LEVEL})\b) | -[ ][\w.-]{{1,60}}[ ]-[ ](?=(?:{_LEVEL})\b) | \|[ ]?(?=[\w.<>]{{1,60}}(?::[\w.<>]+:\d+)?[ ][|-][ ])
     | [\w.<>]{{1,60}}:[\w.<>]+:\d+[ ]- | (?!Error)[a-z_]\w*(?:\.\w+){{0,6}}[ ]\|(?=[ ])
     | \[?[\w./-]{{1,120}}\.(?:py|cpp|cc|cu|h|go|rs):\d+(?::\w+)?[\]:]?(?=[ ])
@@ -92,7 +92,7 @@ def hear(text: str) -> Speech:
         return Speech(speaker, *as_json)
     if "level=" in body and (logfmt := _LOGFMT.match(stripped)) is not None:
         return Speech(speaker, _LEVELS_ALL[logfmt[1].upper()], logfmt[2], False)
-    return Speech(speaker, level, body, _SETTINGS.match(body) is not None)
+    return Speech(speaker, level, body, level != "E" and _SETTINGS.match(body) is not None)
 
 
 def _level_of(found: dict[str, str | None]) -> str:

@@ -58,7 +58,7 @@ class Course(Struct, frozen=True, kw_only=True):
         return tuple(each.index for each in self.figures)
 
 
-_NUMBER: Final = r"[-+]?(?:\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
+_NUMBER: Final = r"[-+]?(?:\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?|nan(?:\.0)?|inf(?:inity)?)"
 _BAR: Final = re.compile(
     r"(?P<label>[^%|]*?)\d{1,3}%\|[^|]*\| *(?P<step>\d[\d,]*) */ *(?P<total>\d[\d,]*) *\[(?P<spent>[\d:]+)<[^\],]*, *(?P<rate>[^\],]*)(?P<rest>[^\]]*)\]?"
 )
@@ -153,7 +153,7 @@ def _with_values(figures: Figures, text: str, sample: Sample | None) -> Figures:
 
 def _value(pattern: re.Pattern[str], text: str) -> float | None:
     match = pattern.search(text)
-    return parse_number(match["val"].replace("infinity", "inf").rstrip(",")) if match is not None else None
+    return parse_number(match["val"].lower().replace("infinity", "inf").replace("nan.0", "nan").rstrip(",")) if match is not None else None
 
 
 def _int(text: str | None) -> int | None:

@@ -1,0 +1,116 @@
+"""Logs of runs that are well, full of words that frighten: none may be called failed.
+
+Written for these tests. Where a status stands, the run ended with it, and well.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Healthy(NamedTuple):
+    log: str
+    status: int | None = None
+
+
+_STEPS: Final = (
+    "step 100 | loss 1.8810 | tok/s 20,100 | min_ready=6 max_depth=16\n"
+    "step 110 | loss 1.8790 | tok/s 20,180 | min_ready=5 max_depth=16\n"
+)
+_HF: Final = "{'loss': 1.8821, 'grad_norm': 0.71, 'learning_rate': 2e-05, 'epoch': 0.31}\n{'loss': 1.8710, 'grad_norm': 0.70, 'learning_rate': 2e-05, 'epoch': 0.32}\n"
+_TITAN: Final = (
+    "[titan] 2026-02-14 02:11:08,001 - root - INFO - step: 1200  loss:  2.4012  memory: 61.10GiB(77.3%)  tps: 5,201  mfu: 21.2%\n"
+    "[titan] 2026-02-14 02:11:18,001 - root - INFO - step: 1210  loss:  2.3991  memory: 61.10GiB(77.3%)  tps: 5,200  mfu: 21.2%\n"
+)
+_BAR: Final = " 31%|███       | 310/1000 [10:20<23:00,  2.00s/it]\r 31%|███       | 311/1000 [10:22<22:58,  2.00s/it]"
+_DONE: Final = "{'train_runtime': 812.1, 'train_samples_per_second': 3.99, 'train_loss': 1.9, 'epoch': 1.0}\n"
+_STACK: Final = 'Traceback (most recent call last):\n  File "/srv/data.py", line 12, in __getitem__\n    return decode(raw)\n'
+
+HEALTHY: Final[tuple[Healthy, ...]] = (
+    Healthy(_STEPS + "eval | error_rate=0.1 | word_error=0.07\n"),
+    Healthy("checks done: 0 errors, 2 warnings\n" + _STEPS),
+    Healthy(_STEPS + "health: nan_count: 0, inf_count: 0, killed 0 workers\n"),
+    Healthy("WARNING download failed (ConnectionError: reset by peer), retry 1 of 5\nretry succeeded\n" + _STEPS),
+    Healthy("Loading error_correction model\nloaded in 3.1 s\n"),
+    Healthy("args: max_errors=3 fail_fast=False\n" + _STEPS),
+    Healthy("+ export CUDA_LAUNCH_BLOCKING=1\n" + _HF),
+    Healthy("python fit.py --fail-fast --max-errors 3 --abort-on-nan\n" + _STEPS),
+    Healthy("abort_on_nan: true\nskip_nan_loss: true\non_oom: 'CUDA out of memory'\n" + _STEPS),
+    Healthy("config = {'on_crash': 'Traceback (most recent call last):', 'dist_timeout': 1800}\n" + _STEPS),
+    Healthy("init_process_group(backend=nccl, timeout=0:30:00)\nNCCL timeout set to 1800 s\n" + _STEPS),
+    Healthy("gpu7:71:90 [2] NCCL INFO NET/Socket : Using [0]eth0:10.3.0.7<0>\ngpu7:71:90 [2] NCCL INFO ncclCommInitRank comm 0x1 rank 2 nranks 8 - Init COMPLETE, no error\n" + _TITAN),
+    Healthy("gpu7:71:90 [0] NCCL INFO Failed to open libibverbs.so[.1]\ngpu7:71:90 [0] NCCL INFO transport/net.cc:41 -> 2 error ignored\n" + _STEPS),
+    Healthy("TORCH_NCCL_ASYNC_ERROR_HANDLING=1\nTORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=480\n" + _STEPS),
+    Healthy(_STACK + "OSError: image file is truncated\nskipping sample 8812\n" + _STEPS),
+    Healthy("step 90 | loss 1.9 | tok/s 20,000\n" + _STACK + "ValueError: bad sample 77\n" + _STEPS),
+    Healthy("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\nbatch was too long, halving the micro batch and retrying\n" + _STEPS),
+    Healthy("WARNING: ran out of memory on rank 3: CUDA out of memory, skipping batch\n" + _HF),
+    Healthy("auto batch size: 64 -> CUDA out of memory, 32 -> ok\nusing batch size 32\n" + _STEPS),
+    Healthy("Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0\n" + _HF),
+    Healthy("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768\n" + _HF),
+    Healthy("{'loss': 2.1, 'grad_norm': nan, 'learning_rate': 0.0, 'epoch': 0.01}\n" + _HF),
+    Healthy("{'loss': 2.1, 'grad_norm': inf, 'learning_rate': 0.0, 'epoch': 0.01}\n{'loss': 2.1, 'grad_norm': nan, 'learning_rate': 0.0, 'epoch': 0.01}\n" + _HF),
+    Healthy(_STEPS + "{'eval_loss': nan, 'eval_runtime': 3.1, 'epoch': 0.3}\n" + _STEPS.replace("step 1", "step 2")),
+    Healthy("/venv/lib/python3.11/site-packages/torch/optim/lr_scheduler.py:136: UserWarning: Detected call of `lr_scheduler.step()` before `optimizer.step()`. Failure to do this will result in PyTorch skipping the first value\n" + _HF),
+    Healthy("FutureWarning: `torch.cuda.amp.GradScaler(args...)` is deprecated. This will raise an error in a future version\n" + _STEPS),
+    Healthy("nohup: ignoring input and appending output to 'nohup.out'\n" + _STEPS),
+    Healthy("bash: cannot set terminal process group (-1): Inappropriate ioctl for device\nbash: no job control in this shell\n" + _STEPS),
+    Healthy("mesg: ttyname failed: Inappropriate ioctl for device\n" + _HF),
+    Healthy("INFO: apex not found, using native fused Adam\nWARNING: No module named 'xformers', proceeding without it\n" + _STEPS),
+    Healthy("flash_attn is not installed, falling back to sdpa\ntriton not found; flop counting will not work for triton kernels\n" + _HF),
+    Healthy("SIGTERM handler installed; will checkpoint on SIGTERM, SIGUSR1\nfaulthandler enabled for SIGSEGV\n" + _STEPS),
+    Healthy("NVRM: Xid (PCI:0000:1b:00): 63, pid=4411, name=python3, Row Remapper: New row (0x1) marked for remapping, reset gpu to activate.\n" + _STEPS),
+    Healthy("gpu 3: volatile uncorrectable ECC errors: 0, corrected: 12\ngpu 3: XID errors: 0\n" + _STEPS),
+    Healthy("Port 6006 is in use by another program. Using 6007 instead.\n" + _STEPS),
+    Healthy("dashboard: address already in use on port 8265, trying 8266\n" + _TITAN),
+    Healthy("wandb: Currently logged in as: ops (ops-team). Use `wandb login --relogin` to force relogin\nwandb: Tracking run with wandb version 0.19.1\n" + _HF),
+    Healthy("wandb: WARNING If you're specifying your api key in code, ensure this code is not shared publicly.\nwandb: W&B syncing is set to `offline` in this directory\n" + _HF),
+    Healthy("wandb: Network error (ConnectTimeout), entering retry loop.\n" + _HF + "wandb: Network error resolved after 0:01:10\n" + _HF),
+    Healthy("model-00004-of-00012.safetensors:  23%|██▎       | 1.12G/4.92G [00:12<00:40, 92.1MB/s]"),
+    Healthy("Downloading shards:  50%|█████     | 6/12 [03:10<03:10, 31.7s/it]"),
+    Healthy("Loading checkpoint shards:  33%|███▎      | 4/12 [00:31<01:02,  7.8s/it]"),
+    Healthy("Map (num_proc=8):  96%|█████████▌| 115590/120675 [18:57<00:37, 134.69 examples/s]"),
+    Healthy(_STEPS + "Saving checkpoint at step 110 (timeout 600 s) ...\n"),
+    Healthy("compiling model with torch.compile, this may take minutes; errors are suppressed (suppress_errors=True)\n"),
+    Healthy(_STEPS + "evaluation: exact_match 0.41, failed_parses 12, timeouts 0, crashed 0\n"),
+    Healthy("retrying after HTTP Error 503 (attempt 2/5)\nrecovered after 2 attempts\n" + _TITAN),
+    Healthy("step 10 | loss 1.90 | tok/s 20,000\n'Connection reset by peer' while reading s3://x/y, will retry\n" + _STEPS),
+    Healthy("checkpoint of step 1500 is incomplete, skipping it\nresuming from step 1000\n" + _STEPS),
+    Healthy("No checkpoint found at /ckpt, starting from scratch (not an error)\n" + _STEPS),
+    Healthy('{"level": "info", "msg": "watchdog: no collective timeouts, 0 errors", "step": 110}\n' + _STEPS),
+    Healthy('{"level": "warning", "msg": "CUDA out of memory was caught by the batch finder"}\n{"level": "info", "msg": "batch size 16"}\n' + _STEPS),
+    Healthy("raised the limit of open files (nofile) from 1024 to 65536 to prevent 'Too many open files'\n" + _STEPS),
+    Healthy("disk: 812 GiB free on /ckpt, alert at 'No space left on device'\n" + _STEPS),
+    Healthy("Tip: if you see 'CUDA error: an illegal memory access was encountered', set CUDA_LAUNCH_BLOCKING=1\n" + _STEPS),
+    Healthy("tests of the guard: simulated segmentation fault handler ok\n" + _STEPS),
+    Healthy("Exception ignored in: <function Pool.__del__ at 0x7f>\n" + _STACK + "ResourceWarning: unclosed running multiprocessing pool\n" + _STEPS),
+    Healthy(_HF + _DONE + "Exception ignored in: <function _ConnectionBase.__del__ at 0x7f>\nTraceback (most recent call last):\n  File \"/usr/lib/python3.11/multiprocessing/connection.py\", line 133, in __del__\nOSError: [Errno 9] Bad file descriptor\n", 0),
+    Healthy("step 48000/48000 | loss 0.99 | tok/s 20,301\nTraining complete with 0 errors.\n/usr/lib/python3.11/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 12 leaked semaphore objects to clean up at shutdown\n", 0),
+    Healthy(_HF + _DONE + "W0214 02:11:09.1 4410 torch/distributed/elastic/rendezvous: the node has no failed workers\n", 0),
+    Healthy("loss spike guard: threshold 3.0, spikes so far 0, nan guard on\n" + _STEPS),
+    Healthy("step 10 | loss 1.50 | tok/s 9\nstep 20 | loss 1.49 | tok/s 9\nstep 30 | loss 4.90 | tok/s 9\nstep 40 | loss 3.10 | tok/s 9\nstep 50 | loss 1.61 | tok/s 9\nstep 60 | loss 1.52 | tok/s 9\n"),
+    Healthy("step 10 | loss 11.2 | tok/s 9 | min_ready=0 max_depth=16\nstep 20 | loss 9.1 | tok/s 9 | min_ready=0 max_depth=16\nstep 30 | loss 8.0 | tok/s 9 | min_ready=3 max_depth=16\n"),
+    Healthy("step 10 | loss 1.2 | tok/s 9 | min_ready=16 max_depth=16\nINFO pool full (16/16), targets wait for drafters\nstep 20 | loss 1.2 | tok/s 9 | min_ready=16 max_depth=16\n"),
+    Healthy(_BAR),
+    Healthy("\x00" * 200 + "step 2300 | loss 1.2734 | tok/s 20,318 | min_ready=6 max_depth=16\n"),
+    Healthy("\x1b[31mERROR_BUDGET\x1b[0m 0.1 % left\n\x1b[33mWARN\x1b[0m grad clipped\n" + _STEPS),
+    Healthy("MeanSquaredError: 0.0123\nRootMeanSquaredError: 0.1109\nepoch 3 loss 0.21\n"),
+    Healthy("slurmstepd: info: Setting TMPDIR\nsrun: job 551 queued and waiting for resources\nsrun: job 551 has been allocated resources\n" + _STEPS),
+    Healthy("Feb 14 02:11:09 gpu7 systemd[1]: Started session-41.scope - Session 41 of User ops.\n" + _STEPS),
+    Healthy("W0214 02:11:09.100000 71 torch/distributed/run.py:792] Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system being overloaded\n" + _TITAN),
+    Healthy("[rank0]:[W214 02:11:09.1 ProcessGroupNCCL.cpp:4115] [PG ID 0 PG GUID 0 Rank 0]  using GPU 0 to perform barrier as devices used by this process are currently unknown. This can potentially cause a hang if this rank to GPU mapping is incorrect.\n" + _TITAN),
+    Healthy("(raylet) WARNING: The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available. This will harm performance!\n" + _HF),
+    Healthy("E0000 00:00:1739.100 4411 cuda_dnn.cc:8579] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered\n" + _STEPS),
+    Healthy("E0000 00:00:1739.100 4411 cuda_blas.cc:1407] Unable to register cuBLAS factory: Attempting to register factory for plugin cuBLAS when one has already been registered\nloading the tokenizer\n"),
+    Healthy("worker 3 died, respawning it\nworker 3 is back\n" + _STEPS),
+    Healthy("torch._dynamo.config.recompile_limit = 64\ncache_size_limit: 64\n" + _STEPS),
+    Healthy("Namespace(on_error='abort', kill_timeout=30, error_file='/tmp/e.json', debug_segfault=False)\n" + _STEPS),
+    Healthy("  --max-restarts 3 --rdzv-timeout 900 --on-failure kill\n" + _STEPS),
+    Healthy("except KeyboardInterrupt:\n    raise SystemExit('Killed')\n# the above is the source of the launcher\n" + _STEPS),
+    Healthy("Killed processes of the old run: 0; terminated: 0\n" + _STEPS),
+    Healthy("data: 3 corrupt records were dropped, 0 files not found\n" + _HF),
+    Healthy("UserWarning: Failed to initialize NumPy: no numpy support compiled in; continuing\n" + _STEPS),
+    Healthy("reward/error: 0.12 | failure_rate: 0.3 | step 100 | loss 0.2\nreward/error: 0.11 | failure_rate: 0.3 | step 101 | loss 0.2\n"),
+    Healthy("Epoch 1/3\n 200/1000 [=====>........................] - ETA: 1:10 - loss: 0.8120 - mean_absolute_error: 0.3\n"),
+    Healthy("prompt: 'Explain the error: Segmentation fault (core dumped)'\ncompletion: 'It means that ...'\n" + _STEPS),
+)
