@@ -15,11 +15,11 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from console.model import LinkState, Snapshot, Verdict
+from console.model import Snapshot, Verdict
 from console.resources import stylesheet_path
 from console.ui import plot, terminal
 from console.ui.palette import ActionCommands, ExtraCommand, ExtraCommands
-from console.ui.present import words
+from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
 from console.ui.screens.noconfig import NoConfig
@@ -28,7 +28,6 @@ from console.ui.source import Source
 from console.ui.themes import ANSI, DEFAULTS, THEMES, choose_theme
 
 _TOAST_S = 4.0
-_ALARMS = (Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.NAN, Verdict.HOST_RESTARTED)
 
 
 class ConsoleApp(App[str]):
@@ -66,7 +65,7 @@ class ConsoleApp(App[str]):
         for ours in THEMES:
             self.register_theme(ours)
         self.theme = theme
-        self._lost_since: float | None = None
+        self._link_watch = LinkWatch()
         self._pane_title = ""
         self.animation_level = "none"
 
@@ -106,28 +105,23 @@ class ConsoleApp(App[str]):
 
     def notice(self, before: Snapshot, now: Snapshot) -> None:
         """Ring for failures, name the pane, toast what came back or what another operator did."""
-        run_before, run_now = before.run and before.run.id, now.run and now.run.id
-        happened = before.verdict is not now.verdict or run_before != run_now
-        # What had failed before this console looked is no news.
-        if now.verdict in _ALARMS and happened and before.verdict is not Verdict.NO_WORD:
+        source = self.source_or_raise()
+        if source.bells:
+            # The engine knows what is news: also what failed while the link was away, never what had failed before.
+            source.bells.clear()
             self.bell()
         title = pane_title(now, self.look)
         if title != self._pane_title:
             self._pane_title = title
             terminal.set_title(self, title)
-        self._notice_link(before, now)
+        back = self._link_watch.see(now, source.log)
+        if back is not None:
+            self.toast(back)
+        run_before, run_now = before.run and before.run.id, now.run and now.run.id
         if run_before != run_now and now.run is not None and before.verdict is not Verdict.NO_WORD:
             by = now.run.operator
             if by and now.operator and by != now.operator:
                 self.toast(f"{by} started {now.run.name}")
-
-    def _notice_link(self, before: Snapshot, now: Snapshot) -> None:
-        if now.link.state is not LinkState.UP:
-            if self._lost_since is None and now.link.last_word_at is not None:
-                self._lost_since = now.link.last_word_at
-        elif self._lost_since is not None:
-            self.toast(f"link back after {words.whole_duration(now.at - self._lost_since)}")
-            self._lost_since = None
 
     def toast(self, text: str) -> None:
         """Say something for 4 s, one thing at a time. Never for failures: those are the verdict."""

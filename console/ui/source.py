@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from console.model import Accepted, Overrides, Plan, Snapshot
+from console.state.events import RingBell
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
 
@@ -32,6 +33,11 @@ class Source(Protocol):
     @property
     def series(self) -> Mapping[str, Series]:
         """`tok_s`, `loss`, `queue` (min_ready) and `gpu_memory:<index>` (bytes)."""
+        ...
+
+    @property
+    def bells(self) -> list[RingBell]:
+        """Failures that are news, one entry each; whoever rings empties it."""
         ...
 
     @property

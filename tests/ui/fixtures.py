@@ -45,6 +45,7 @@ from console.model import (
     Verdict,
 )
 from console.reasons import ConsoleError
+from console.state.events import RingBell
 from console.state.lines import RawLine
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
@@ -64,6 +65,7 @@ class FakeSource:
         self.snapshot = snapshot
         self.on_change: list[Callable[[], None]] = []
         self.log = log if log is not None else LogBuffer()
+        self.bells: list[RingBell] = []
         self.series: Mapping[str, Series] = series if series is not None else {}
         self.declared_env: Mapping[str, str] = {
             "DFLASH_PROFILE_INTERVAL": "60",

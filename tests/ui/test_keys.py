@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from console.model import Overrides, Verdict
 from console.reasons import ConsoleError, Reason
+from console.state.events import RingBell
 from console.ui.actions import ACTIONS, Situation, bindings, footer_keys, offered
 from console.ui.app import ConsoleApp
 from console.ui.present.charts import Metric, Zoom
@@ -331,11 +332,12 @@ async def test_c_retries_only_while_the_link_is_lost() -> None:
         assert isinstance(app.screen, Overview)
         assert "no link: nothing can be started or stopped" in next(iter(app._notifications)).message
 
-        source.change(link=fixtures.LINK, verdict=Verdict.STEPPING)
+        log = replace(source.snapshot.log, at=source.snapshot.at + 1, caught_up=True)
+        source.change(link=fixtures.LINK, verdict=Verdict.STEPPING, log=log)
         await until_async(lambda: overview(app).snapshot.verdict is Verdict.STEPPING, what="the link back")
         await pilot.press("c")
         assert source.retries == 1
-        assert "link back after" in list(app._notifications)[-1].message
+        assert list(app._notifications)[-1].message == "link back after 42 s, 0 lines lost"
 
 
 async def test_a_run_started_by_hand_is_introduced_before_it_is_watched() -> None:
@@ -584,6 +586,7 @@ async def test_a_failure_rings_once_and_is_no_toast(monkeypatch: pytest.MonkeyPa
         rings: list[int] = []
         monkeypatch.setattr(app, "bell", lambda: rings.append(1))
         failed = fixtures.LAUNCH_FAILED
+        source.bells.append(RingBell(verdict="failed", title="ct200 slammed6 FAILED spawned"))
         source.change(verdict=failed.verdict, stages=failed.stages, run=failed.run, reason=failed.reason)
         await until_async(lambda: overview(app).snapshot.verdict is Verdict.FAILED, what="the failure")
         source.change(at=failed.at + 1)
@@ -591,6 +594,7 @@ async def test_a_failure_rings_once_and_is_no_toast(monkeypatch: pytest.MonkeyPa
         await asyncio.sleep(0)
 
         assert rings == [1]
+        assert source.bells == []
         assert list(app._notifications) == []
         assert app._pane_title == "✗ ct200 slammed6 FAILED spawned"
 
