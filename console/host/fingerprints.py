@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from typing import Any, Dict, Iterable, List, Optional, Sequence
 
@@ -11,10 +12,20 @@ Scripts = Dict[str, Dict[str, Any]]
 """Path -> {"sha256", "mode", "mtime"}."""
 
 _MOST_BYTES = 8 << 20
+# An interpreter of some MiB is told by its size and times instead: a plan must not take seconds.
+_MOST_PROGRAM_BYTES = 1 << 20
+_MOST_PROGRAMS = 16
+_PROGRAM = re.compile(
+    rb"""^[ \t]*(?:(?:exec|nohup|env|time|if|then|do|else|!|setsid|nice)[ \t]+|[A-Za-z_]\w*=\S*[ \t]+)*
+         ["']?(/[\w.+/-]+)["']?(?=[ \t;&|\r\n]|$)""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""A program that a line of a shell script begins with, named by its whole path: `exec /venv/bin/python train.py`."""
 
 
 def scripts_of(spec: Dict[str, Any], argvs: Iterable[Sequence[str]] = ()) -> Scripts:
-    """Return the scripts of a run: its command's files and the training script that `match` names.
+    """Return the scripts of a run: its command's files, the training script that `match` names, and the programs that
+    a shell script starts by their whole path. Data files are none: they change while it runs.
 
     `argvs`: command lines of the run that goes on now; the training script may be found through them alone.
     """
@@ -30,7 +41,26 @@ def scripts_of(spec: Dict[str, Any], argvs: Iterable[Sequence[str]] = ()) -> Scr
         described = None if path in found else _describe(path)
         if described is not None:
             found[path] = described
+    for path in _programs_of(list(found)):
+        described = None if path in found else _describe(path, _MOST_PROGRAM_BYTES)
+        if described is not None:
+            found[path] = described
     return found
+
+
+def _programs_of(scripts: List[str]) -> List[str]:
+    """Return the programs that these scripts start, as far as they are shell scripts."""
+    named: Dict[str, None] = {}
+    for path in scripts:
+        try:
+            with open(path, "rb") as file:
+                text = file.read(_MOST_BYTES)
+        except OSError:
+            continue
+        shebang = text.split(b"\n", 1)[0]
+        if text.startswith(b"#!") and b"sh" in os.path.basename(shebang):
+            named.update(dict.fromkeys(os.fsdecode(match) for match in _PROGRAM.findall(text)))
+    return [os.path.normpath(path) for path in named][:_MOST_PROGRAMS]
 
 
 def changes(then: Optional[Scripts], now: Scripts) -> List[str]:
@@ -45,7 +75,7 @@ def changes(then: Optional[Scripts], now: Scripts) -> List[str]:
             if not os.path.lexists(path):
                 told.append(f"{path} (gone)")
         elif before is None:
-            told.append(f"{path} (new)")
+            continue  # which files are looked at depends on what runs at that moment
         elif before.get("sha256") != after["sha256"]:
             told.append(path)
         elif before.get("mode") != after["mode"]:
@@ -53,14 +83,19 @@ def changes(then: Optional[Scripts], now: Scripts) -> List[str]:
     return told
 
 
-def _describe(path: str) -> Optional[Dict[str, Any]]:
+def _describe(path: str, most_bytes: Optional[int] = None) -> Optional[Dict[str, Any]]:
+    """Return what tells a file from another one; beyond `most_bytes` without reading it, where that is given."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+        if not stat.S_ISREG(status.st_mode) or (most_bytes is None and status.st_size > _MOST_BYTES):
             return None
-        digest = hashlib.sha256(file.read(_MOST_BYTES)).hexdigest()
+        if most_bytes is not None and status.st_size > most_bytes:
+            content = b"%d bytes, changed %d" % (status.st_size, status.st_mtime_ns)
+        else:
+            content = file.read(_MOST_BYTES)
+        digest = hashlib.sha256(content).hexdigest()
     return {"sha256": digest, "mode": stat.S_IMODE(status.st_mode), "mtime": status.st_mtime}

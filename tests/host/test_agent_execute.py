@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from console import protocol
-from console.host import loader, lock, procfs, startkeeper
+from console.host import loader, lock, procfs, records, startkeeper
 from tests.host.agentprocess import Agent, awaited, pythons
 
 TRAINER = "import sys, time\nfor step in range(100000):\n    print('step', step, flush=True)\n    time.sleep(0.05)\n"
@@ -270,6 +270,53 @@ def test_edited_scripts_are_named_in_the_next_plan(site: Site) -> None:
     assert first.files_changed == unchanged.files_changed == ()
     assert edited.files_changed == (f"{site.script} (mode 755 -> 700)", str(site.trainer))
     assert edited.plan_id != unchanged.plan_id
+
+
+def test_differences_are_told_from_the_run_that_is_asked_for_else_from_the_last(site: Site) -> None:
+    other: dict[str, Any] = {"env": {"SPLIT": "1"}, "command": (str(site.script), "--fast")}
+    with Agent() as agent:
+        agent.watch(site.spec(), site.state)
+        site.execute(agent, "r-1", site.plan(agent))
+        awaited(run_is(agent, "running"), 10.0)
+        site.execute(agent, "r-2", site.plan(agent, **other), **other)
+        awaited(lambda: (run := run_is(agent, "running")()) and run.id == "r-2", 10.0)
+        last = site.plan(agent)
+        operation = protocol.MakePlan(id=agent.next_id(), action="restart", spec=site.spec(), compare_to="r-1")
+        good = msgspec.convert(agent.ask(operation, 30.0).data, protocol.WirePlan)
+        operation = protocol.MakePlan(id=agent.next_id(), action="restart", spec=site.spec(), compare_to="r-gone")
+        gone = msgspec.convert(agent.ask(operation, 30.0).data, protocol.WirePlan)
+
+    assert (last.since_id, last.since_name) == ("r-2", "run2")
+    assert last.env_changed == {"SPLIT": ("1", None)}
+    assert last.argv_before == (str(site.script), "--fast")
+    assert last.cwd_before is None
+    assert (good.since_id, good.env_changed, good.argv_before) == ("r-1", {}, None)
+    assert gone.since_id == "r-2"
+    assert last.plan_id == good.plan_id == gone.plan_id
+
+
+def test_record_tells_what_the_run_was_started_with_and_no_secret(site: Site) -> None:
+    env = {"API_TOKEN": "hush", "PLAIN": "1"}
+    with Agent() as agent:
+        agent.watch(site.spec(), site.state)
+        site.execute(agent, "r-1", site.plan(agent, env=env), env=env, unset=("LANG",))
+        run = awaited(run_is(agent, "running"), 10.0)
+
+    assert run.env["PLAIN"] == "1"
+    assert run.env["API_TOKEN"].startswith("hmac:")
+    assert run.unset == ("LANG",)
+    assert run.keep_cache is True, "no cache is configured"
+    assert run.scripts[str(site.script)].mode == 0o755
+
+
+def test_secret_of_a_request_that_no_keeper_has_scrubbed_yet_is_not_sent() -> None:
+    record = {"id": "r-1", "env": {"API_TOKEN": "hush", "OLD_KEY": "hmac:51c0", "PLAIN": "1"}, "_request": {"x": 1}}
+
+    sent = records.wire(record)
+
+    assert sent is not None
+    assert sent["env"] == {"API_TOKEN": "hmac:?", "OLD_KEY": "hmac:51c0", "PLAIN": "1"}
+    assert "_request" not in sent
 
 
 def test_a_plan_has_the_same_id_as_long_as_nothing_changes(site: Site) -> None:

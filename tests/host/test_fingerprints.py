@@ -1,0 +1,89 @@
+"""Which files a run is made of, and what of them has changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from console.host import fingerprints
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "run.sh"
+    path.write_text("#!/bin/sh\nexec /nowhere/python train.py\n")
+    return path
+
+
+def scripts_of(script: Path) -> fingerprints.Scripts:
+    return fingerprints.scripts_of({"command": [str(script)], "cwd": str(script.parent)})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{program} -u train.py",
+        "exec {program} -u train.py",
+        "  FOO=1 BAR='x' exec nohup {program} train.py > log 2>&1",
+        "if {program} --check; then",
+        '"{program}" train.py',
+        "env A=b {program}",
+    ],
+)
+def test_program_that_a_shell_script_starts_belongs_to_the_run(script: Path, line: str) -> None:
+    program = script.parent / "python"
+    program.write_bytes(b"\x7fELF")
+    program.chmod(0o755)
+    script.write_text(f"#!/usr/bin/env bash\nset -e\n{line.format(program=program)}\n")
+    then = scripts_of(script)
+
+    program.chmod(0o644)
+
+    assert fingerprints.changes(then, scripts_of(script)) == [f"{program} (mode 755 -> 644)"]
+
+
+@pytest.mark.parametrize("line", ["# {data}", "echo {data}", "python --data {data}", "cat < {data}", "OUT={data}"])
+def test_data_that_a_script_names_is_none_of_it(script: Path, line: str) -> None:
+    data = script.parent / "metrics"
+    data.write_text("1")
+    script.write_text(f"#!/bin/sh\n{line.format(data=data)}\n")
+
+    assert set(scripts_of(script)) == {str(script)}
+
+
+def test_big_program_is_told_without_being_read(script: Path) -> None:
+    program = script.parent / "python"
+    with program.open("wb") as file:
+        file.truncate(64 << 20)
+    os.utime(program, (1000, 1000))
+    script.write_text(f"#!/bin/sh\n{program} train.py\n")
+    then = scripts_of(script)
+
+    os.utime(program, (2000, 2000))
+
+    assert fingerprints.changes(then, then) == []
+    assert fingerprints.changes(then, scripts_of(script)) == [str(program)]
+
+
+def test_script_of_another_language_names_no_programs(script: Path) -> None:
+    program = script.parent / "tool"
+    program.write_text("x")
+    script.write_text(f"#!/usr/bin/python3\n{program}\n")
+
+    assert set(scripts_of(script)) == {str(script)}
+
+
+def test_file_that_was_not_looked_at_before_is_not_called_new(script: Path) -> None:
+    now = scripts_of(script)
+
+    assert fingerprints.changes({str(script): now[str(script)]}, {**now, "/x": now[str(script)]}) == []
+
+
+def test_file_that_is_gone_is_named(script: Path) -> None:
+    then = scripts_of(script)
+
+    script.unlink()
+
+    assert fingerprints.changes(then, scripts_of(script)) == [f"{script} (gone)"]
