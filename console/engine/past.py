@@ -172,7 +172,12 @@ class Past:
         if not is_due or not self._place or self.tasks is None or self._now() < self._again_at:
             return
         if self._working is None or self._working.done():
-            self._working = self.tasks.create_task(self._work(), name="ledger")
+            work = self._work()
+            try:
+                self._working = self.tasks.create_task(work, name="ledger")
+            except RuntimeError:  # the engine is ending, while its link still hands over what has come
+                work.close()
+                self.tasks = None
 
     async def _work(self) -> None:
         while self._due or self._is_stale:
