@@ -297,6 +297,12 @@ _REQUESTS = {
         _UNTOUCHED,
         "start it without --read-only",
     ),
+    "not_saved": _error(
+        "the diagnosis could not be saved",
+        "The file on this machine can't be written, or exists already: nothing is ever overwritten.",
+        _UNTOUCHED,
+        "name another file with `-o`",
+    ),
     "no_link": _error(
         "no link",
         "The host can't be asked now, so nothing can be started or stopped.",

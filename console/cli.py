@@ -388,6 +388,42 @@ def explain(file: str | None, exit_status: int | None, signal: str | None, list_
 
 
 @cli.command()
+@click.argument("target", required=False)
+@target_options
+@json_option
+def doctor(target: str | None, **options: Any) -> int:
+    """Look at everything on the way to TARGET and there, one line a check; touch nothing.
+
+    \b
+    Lines begin with ok, warn or fail; with ? where a failure before keeps it from being known.
+    Exit code: 0 all ok, 6 a warning, else the first failure's: 30 link, 31 container, 3 the host.
+    """
+    from console.headless import doctor as work
+
+    name, chosen = _choose(target, options)
+    return work.run(name, chosen, **options)
+
+
+@cli.command()
+@click.argument("target", required=False)
+@target_options
+@click.option(
+    "-o", "--output", "path", type=click.Path(path_type=Path, dir_okay=False), help="File to write (default: a new one)."
+)
+@json_option
+def diagnose(target: str | None, **options: Any) -> int:
+    """Save what a hung run can tell into one file, before it is restarted; the run is not touched.
+
+    Processes with state, wait channel, kernel and Python stacks (py-spy, where it is on the host), open files, GPUs,
+    kernel log, the log's end, the run's records. Secrets are taken out as far as they can be recognised.
+    """
+    from console.headless import diagnose as work
+
+    name, chosen = _choose(target, options)
+    return work.run(name, chosen, **options)
+
+
+@cli.command()
 @click.argument("host", required=False)
 @click.option("--config", "config_path", type=click.Path(path_type=Path), help="File to write.")
 @click.option("--name", help="Name of the target.")

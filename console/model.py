@@ -143,6 +143,8 @@ class Queue(Struct, frozen=True, kw_only=True):
     max_depth: float | None = None
     lowest: float | None = None
     """Lowest min_ready of the last 10 minutes."""
+    highest: float | None = None
+    """Highest min_ready of the last 10 minutes."""
     empty_pct: float | None = None
     full_pct: float | None = None
     bound: str = "balanced"
@@ -508,3 +510,12 @@ class Accepted(Struct, frozen=True, kw_only=True):
     run_id: str
     name: str
     action: str = "restart"
+
+
+class Diagnosis(Struct, frozen=True, kw_only=True):
+    """What a hung run could tell, saved on the operator's machine."""
+
+    path: str
+    bytes: int
+    run: str | None = None
+    run_id: str | None = None

@@ -432,7 +432,7 @@ class WireFinding(Struct, frozen=True, kw_only=True):
     is too general."""
 
     id: str
-    state: str  # ok | warn | refuse
+    state: str  # ok | warn | refuse | unknown
     detail: str = ""
     reason: str | None = None
     next: str = ""

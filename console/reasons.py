@@ -87,6 +87,7 @@ class Reason(StrEnum):
     NOTHING_RUNS = "nothing_runs"
     READ_ONLY = "read_only"
     NO_LINK = "no_link"
+    NOT_SAVED = "not_saved"
     KEEPER_NOT_STARTED = "keeper_not_started"
     RUN_UNKNOWN = "run_unknown"
     SECRET_NOT_KEPT = "secret_not_kept"

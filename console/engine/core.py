@@ -11,19 +11,20 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeVar, assert_never
 
 import msgspec
 
 from console import protocol
 from console.config import Target
-from console.engine import requests
+from console.engine import diagnosis, requests
 from console.engine.following import Following
 from console.engine.past import Past
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
 from console.link.link import Link
 from console.link.payload import build_payload, entry_line
-from console.model import Accepted, LinkState, Overrides, PastRun, Plan, Snapshot
+from console.model import Accepted, Diagnosis, LinkState, Overrides, PastRun, Plan, Snapshot
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 from console.state import events, machine
 from console.state.logbuffer import LogBuffer
@@ -35,6 +36,7 @@ T = TypeVar("T")
 
 _QUIET_S = 0.1  # snapshots are announced at most this often, unless a stage, the verdict or the link has changed
 _PLAN_TIMEOUT_S = 45.0  # the module check alone may take 20 s on a cold disk
+_DIAGNOSE_TIMEOUT_S = 130.0  # the agent gives itself 120 s
 _EXECUTE_TIMEOUT_S = 12.0  # the agent itself waits 5 s for the keeper
 _RESEND_WITHIN_S = 40.0
 
@@ -130,6 +132,18 @@ class Engine:
         plan = requests.plan_from_wire(wire, self.name, self.target, overrides, self.snapshot)
         plan = msgspec.structs.replace(plan, since_stepped=good is not None and wire.since_id == good.id)
         return self._past.with_times(plan, overrides, has_gpus=self.target.gpus.expected != 0)
+
+    async def diagnose(self, path: Path | None = None) -> Diagnosis:
+        """Save what the run that is there can tell into a new file on this machine. Nothing of the run is touched.
+
+        Raises: ConsoleError; NOTHING_RUNS where no process is left to be looked at, NOT_SAVED.
+        """
+        self._require_link()
+        spec = requests.run_spec(self.name, self.target, Overrides())
+        operation = protocol.Diagnose(id=self._link.next_id(), spec=spec, state_dir=self.target.state_dir)
+        reply, seen = await self._link.raw_request(operation, timeout_s=_DIAGNOSE_TIMEOUT_S)
+        requests.checked(reply, dict)
+        return await asyncio.to_thread(diagnosis.save, self.snapshot, seen, path)
 
     async def past_run(self, run: str) -> PastRun:
         """Return a run of before with its settings, by its id or its name.

@@ -17,6 +17,8 @@ from typing import Any, Callable, Dict, Optional, Set
 
 from . import (
     background,
+    diagnose_run,
+    doctor,
     files,
     hello,
     launches,
@@ -36,6 +38,8 @@ LEASE_S = 30.0
 # A loop that does not come around for so long beyond its lease hangs in /proc or on a dead mount: the kernel ends it.
 _WEDGED_S = 15.0
 PLAN_S = 60.0
+DOCTOR_S = 45.0
+DIAGNOSE_S = 120.0
 _START_STEP_S = 0.01
 _IDLE_S = 1.0
 _STATE_ROOM_BYTES = 4 << 20
@@ -62,6 +66,8 @@ class Agent:
             "watch": self._watch,
             "ping": self._ping,
             "plan": self._plan,
+            "doctor": self._doctor,
+            "diagnose": self._diagnose,
             "execute": self._execute,
             "log_follow": self._log.follow,
             "log_credit": self._log.credit,
@@ -218,6 +224,19 @@ class Agent:
 
         self._questions.put(operation["id"], "plan", work, PLAN_S)
         self._compiling.now()
+
+    def _doctor(self, operation: Operation) -> None:
+        spec, state = operation["spec"], self._asked_state(operation)
+        self._questions.put(operation["id"], "examination", lambda: doctor.examine(spec, state), DOCTOR_S)
+
+    def _diagnose(self, operation: Operation) -> None:
+        spec, state = operation["spec"], self._asked_state(operation)
+        self._questions.put(operation["id"], "diagnosis", lambda: diagnose_run.report(spec, state), DIAGNOSE_S)
+
+    def _asked_state(self, operation: Operation) -> str:
+        """The state directory that an operation names; the one that is watched where it names none."""
+        configured = operation.get("state_dir")
+        return files.state_root(configured) if configured else self._state()
 
     def _fresh_sample(self, spec: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         eyes = self._watcher

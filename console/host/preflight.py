@@ -48,7 +48,7 @@ class World(NamedTuple):
 def checks(world: World, action: str) -> List[Check]:
     """Run all checks of `action` and return their outcomes, in the order of the screen."""
     steps: List[Tuple[Callable[[World], Any], str, float]] = [
-        (_state_dir, "state_dir", CHECK_S),
+        (state_dir, "state_dir", CHECK_S),
         (_lock, "lock", CHECK_S),
     ]
     if action == "restart":
@@ -59,8 +59,8 @@ def checks(world: World, action: str) -> List[Check]:
             (_free_space, "free_space", CHECK_S),
             (_files, "files", CHECK_S),
             (_modules, "modules", MODULES_S + CHECK_S),
-            (_gpus, "gpus", CHECK_S),
-            (_gpu_memory, "gpu_memory_foreign", CHECK_S),
+            (gpus, "gpus", CHECK_S),
+            (gpu_memory, "gpu_memory_foreign", CHECK_S),
             *reversed(steps),
             (_survives_logout, "survives_logout", CHECK_S),
         ]
@@ -202,21 +202,21 @@ def _free_space(world: World) -> Check:
     except OSError as error:
         return _check("free_space", "warn", f"{folder}: {error.strerror}")
     free = space.f_bavail * space.f_frsize
-    label = f"{_size(free)} free"
+    label = f"{size(free)} free"
     wanted_gib = (world.spec.get("preflight") or {}).get("free_gib")
     if wanted_gib is not None and free < wanted_gib * GIB:
-        told = f"{_size(free)} free for {folder}, {wanted_gib:g} GiB are asked for"
+        told = f"{size(free)} free for {folder}, {wanted_gib:g} GiB are asked for"
         return _check("free_space", "refuse", told, "disk_space_low", label)
     if free < _LEAST_BYTES:
-        return _check("free_space", "refuse", f"{_size(free)} free for {folder}", "disk_space_low", label)
+        return _check("free_space", "refuse", f"{size(free)} free for {folder}", "disk_space_low", label)
     if space.f_files and not space.f_favail:
         return _check("free_space", "refuse", f"no inode is free for {folder}", "disk_space_low", label)
     if wanted_gib is None and free < _LITTLE_BYTES:
-        return _check("free_space", "warn", f"{_size(free)} free for {folder}", "disk_space_low", label)
-    return _check("free_space", "ok", f"{_size(free)} free for {folder}", label=label)
+        return _check("free_space", "warn", f"{size(free)} free for {folder}", "disk_space_low", label)
+    return _check("free_space", "ok", f"{size(free)} free for {folder}", label=label)
 
 
-def _size(count: int) -> str:
+def size(count: int) -> str:
     if count < GIB:
         return f"{count >> 20} MiB"
     return f"{count / GIB:.0f} GiB" if count >= 10 * GIB else f"{count / GIB:.1f} GiB"
@@ -231,7 +231,7 @@ def _files(world: World) -> List[Check]:
     return answers
 
 
-def _state_dir(world: World) -> Check:
+def state_dir(world: World) -> Check:
     """Make it and fill a probe file: a full disk shows only when blocks are asked for."""
     folder = files.runs_dir(world.state, world.spec["target"])
     probe = os.path.join(folder, f".probe-{os.getpid()}")
@@ -263,7 +263,7 @@ def _lock(world: World) -> Check:
 # -- GPUs -------------------------------------------------------------------------------------------------------------
 
 
-def _gpus(world: World) -> Check:
+def gpus(world: World) -> Check:
     expected = (world.spec.get("gpus") or {}).get("expected")
     source, listed = world.sample.get("source", "none"), len(world.sample.get("gpus") or ())
     label = f"{expected or listed} GPUs"
@@ -279,7 +279,7 @@ def _gpus(world: World) -> Check:
     return _check("gpus", "ok", f"{listed} listed by {source}", label=label)
 
 
-def _gpu_memory(world: World) -> List[Check]:
+def gpu_memory(world: World) -> List[Check]:
     """Memory that will still be held when the old run is gone: told by name, never a reason to kill."""
     answers = []
     owners = {each["i"]: each["owner"] for each in world.judged.get("gpus") or ()}
@@ -288,11 +288,11 @@ def _gpu_memory(world: World) -> List[Check]:
         foreign = [(pid, used) for pid, used in each.get("procs") or () if pid not in own]
         big = [(pid, used) for pid, used in foreign if used is None or used >= _FOREIGN_BYTES]
         if owners.get(each["i"]) == "nobody":
-            told = f"GPU {each['i']}: {_size(each['used'])} are held by no process that can be seen from here"
+            told = f"GPU {each['i']}: {size(each['used'])} are held by no process that can be seen from here"
             answers.append(_check("gpu_memory_foreign", "warn", told, "gpu_memory_foreign", "GPU memory"))
         elif owners.get(each["i"]) != "run":
             for pid, used in big:
-                held = "memory" if used is None else _size(used)
+                held = "memory" if used is None else size(used)
                 told = f"GPU {each['i']}: pid {pid} ({_who(pid)}) holds {held}"
                 answers.append(_check("gpu_memory_foreign", "warn", told, "gpu_memory_foreign", "GPU memory"))
     if not answers and world.sample.get("gpus"):

@@ -49,18 +49,21 @@ async def open_agent(
     try:
         async with owned_tasks() as tasks:
             stream, tail = LineStream(process), Tail(process)
-            tasks.create_task(tail.drain())
+            readers = [tasks.create_task(tail.drain())]
             bootstrap = Bootstrap(
                 connection, process, stream, tail, prefix=target.exec, python=target.python, on_held=on_held
             )
             started = await bootstrap.start(payload)
             channel = AgentChannel(process, stream, tail, on_event)
-            tasks.create_task(channel.run())
+            readers.append(tasks.create_task(channel.run()))
             try:
                 yield Agent(started=started, channel=channel, tasks=tasks)
             except asyncio.CancelledError:
                 await channel.bye()
                 raise
+            await channel.bye()
+            for reader in readers:  # nobody wants to hear how the agent ends
+                reader.cancel()
     finally:
         await process.close()
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import msgspec
 
 from console.link import entry
+from console.link.killtest import host_answers
 from console.link.streams import LineStream, Tail
 from console.link.transport import Connection, Ended, Process
 from console.protocol import PROTOCOL_VERSION, Hello
@@ -33,13 +34,12 @@ RESEND_S = 1.5
 """The probe is sent again after this, while nothing has come back."""
 ANSWER_S = 10.0
 HELLO_S = 10.0
-HOST_ANSWER_S = 5.0
 NOISE_BYTES = 1 << 20
 
 _MODULE_NAMES = """
 base64 binascii bisect codecs collections ctypes datetime errno fcntl functools glob grp hashlib hmac importlib.util
-io itertools json linecache math mmap os platform pwd re resource secrets select selectors shlex shutil signal socket
-stat string struct subprocess tempfile threading time traceback types typing uuid warnings zlib
+io itertools json linecache marshal math mmap os platform pwd re resource secrets select selectors shlex shutil signal
+socket stat string struct subprocess tempfile threading time traceback types typing uuid warnings zlib
 """
 MODULES = tuple(_MODULE_NAMES.split())
 """What the host side may import; a Python without one of them is called incomplete before anything is sent to it."""
@@ -122,25 +122,12 @@ class Bootstrap:
         if answer.done():
             return
         words = " ".join([*self._prefix, self._python])
-        if self._prefix and await self._host_answers():
+        if self._prefix and await host_answers(self._connection):
             detail = f"{words} hangs while the host itself answers; the attempt stays open"
             self._on_held(ConsoleError(Reason.CONTAINER_FROZEN, detail, Exit.ENTRY))
             await asyncio.wait([answer])
             return
         raise self._failed(f"{words} did not answer within {ANSWER_S:g} s")
-
-    async def _host_answers(self) -> bool:
-        try:
-            async with asyncio.timeout(HOST_ANSWER_S):
-                process = await self._connection.open(("true",))
-                try:
-                    return (await process.wait()).code == 0
-                finally:
-                    await process.close()
-        except TimeoutError:
-            return False
-        except ConsoleError as error:
-            return bool(error.data.get("channel_refused"))  # a refusal is an answer too
 
     def _judge(self, found: bytes) -> None:
         match = _ANSWER.fullmatch(found)

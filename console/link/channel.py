@@ -21,6 +21,8 @@ from console.link.transport import Ended, Process
 from console.protocol import (
     AgentEvent,
     Bye,
+    Diagnose,
+    Examine,
     Execute,
     LogCredit,
     LogFollow,
@@ -35,7 +37,7 @@ from console.reasons import ConsoleError, Exit, Reason
 
 log = logging.getLogger(__name__)
 
-Operation = Watch | Ping | MakePlan | Execute | LogFollow | LogRead | Recorder
+Operation = Watch | Ping | MakePlan | Execute | LogFollow | LogRead | Recorder | Examine | Diagnose
 """What is answered with a Reply; LogCredit and Bye are not."""
 Answer = tuple[Reply, bytes]
 OnEvent = Callable[[AgentEvent, bytes], None]

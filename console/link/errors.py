@@ -29,7 +29,7 @@ _KEPT_AT_A_JUMP = {Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED, Reason.IDEN
 def refused_connection(exc: Exception, hop: Hop, key: asyncssh.SSHKey | None, connected: bool) -> ConsoleError:
     """Return why `hop` could not be connected to; `key` is the host key that was not accepted."""
     reason, detail = _why(exc, hop, key, connected)
-    data: dict[str, object] = {"hop": hop.shown, "cause": str(reason)}
+    data: dict[str, object] = {"hop": hop.shown, "is_jump": hop.is_jump, "cause": str(reason)}
     if not hop.is_jump:
         return ConsoleError(reason, detail, Exit.LINK, data=data)
     if reason not in _KEPT_AT_A_JUMP:

@@ -60,6 +60,16 @@ class KnownHosts:
         first = certificates + known if authorities else known
         return [name.decode("ascii") for name in dict.fromkeys([*first, *plain, *certificates])]
 
+    def vouches(self, hop: Hop, key: asyncssh.SSHKey) -> str:
+        """Return what is said of an accepted key: kind, fingerprint and the file that knows it."""
+        for path, hosts in self.by_file:
+            keys, authorities, *_ = hosts.match(hop.key_name, "", _other_port(hop.port))
+            if key in keys:
+                return f"{_describe(key)} in {path}"
+            if authorities:
+                return f"{_describe(key)}, signed by an authority in {path}"
+        return _describe(key)
+
     def judge(self, hop: Hop, key: asyncssh.SSHKey | None, text: str) -> tuple[Reason, str]:
         """Return unknown or changed for a key that was not accepted, with the facts to decide by."""
         offered = _describe(key) if key is not None else text

@@ -75,6 +75,10 @@ class Link:
         """Ask over the bulk connection, and get the raw bytes that come with the answer."""
         return await _up(self._bulk.channel).request(operation, timeout_s)
 
+    async def raw_request(self, operation: Operation, timeout_s: float) -> tuple[Reply, bytes]:
+        """Ask for raw bytes over the bulk connection, or over control where that is down."""
+        return await _up(self._bulk.channel or self._control).request(operation, timeout_s)
+
     def bulk_send(self, operation: LogCredit) -> None:
         """Say something that isn't answered; dropped while bulk is down, since its agent is gone too."""
         if self._bulk.channel is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import asyncssh
 
@@ -24,16 +25,34 @@ CLOSE_S = 1.0
 NARROW_WINDOW_BYTES = 65536  # a flood on a shared connection then delays control by 22 ms, not by 1.2 s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A hop that let us in."""
+
+    shown: str
+    is_jump: bool
+    version: str
+    """What its server calls itself: `SSH-2.0-OpenSSH_9.2p1`."""
+    host_key: str
+    """Kind, fingerprint, and where it is known from."""
+    connect_s: float
+    """Until the connection stood, which is a round trip and what the names cost."""
+    login_s: float
+    """From then until we were in."""
+
+
 class _Client(asyncssh.SSHClient):
     """Notes what a failed connection attempt leaves no other trace of."""
 
     def __init__(self, on_connected: Callable[[], None]) -> None:
         self.connected = False
+        self.connected_at = 0.0
         self.refused_key: asyncssh.SSHKey | None = None
         self._on_connected = on_connected
 
     def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
         self.connected = True
+        self.connected_at = asyncio.get_running_loop().time()
         self._on_connected()
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
@@ -106,13 +125,19 @@ class SshConnection(Connection):
             await _close(connection, abruptly)
 
 
-async def connect_ssh(target: Target) -> SshConnection:
-    """Connect and log in, through the jump hosts. Raises: ConsoleError with Exit.LINK."""
+async def connect_ssh(target: Target, on_reached: Callable[[Reached], None] | None = None) -> SshConnection:
+    """Connect and log in, through the jump hosts; `on_reached` is told each hop. Raises: ConsoleError with Exit.LINK.
+
+    An error's data names the hop that failed: `hop`, and whether it is a jump host: `is_jump`.
+    """
     hops = await asyncio.to_thread(resolve, target)
     connections: list[asyncssh.SSHClientConnection] = []
     try:
         for hop in hops:
-            connections.append(await _connect_hop(hop, connections[-1] if connections else None))
+            connection, reached = await _connect_hop(hop, connections[-1] if connections else None)
+            connections.append(connection)
+            if on_reached is not None:
+                on_reached(reached)
     except BaseException:
         for connection in reversed(connections):
             await _close(connection, abruptly=True)
@@ -132,14 +157,26 @@ async def _close(connection: asyncssh.SSHClientConnection, abruptly: bool) -> No
     await connection.wait_closed()
 
 
-async def _connect_hop(hop: Hop, tunnel: asyncssh.SSHClientConnection | None) -> asyncssh.SSHClientConnection:
+async def _connect_hop(
+    hop: Hop, tunnel: asyncssh.SSHClientConnection | None
+) -> tuple[asyncssh.SSHClientConnection, Reached]:
     loop = asyncio.get_running_loop()
     limit = asyncio.timeout(CONNECT_S)
     client = _Client(lambda: limit.reschedule(loop.time() + LOGIN_S))
+    began = loop.time()
     try:
         async with limit:
-            return await asyncssh.connect(hop.host, tunnel=tunnel, client_factory=lambda: client, **hop.options)
+            connection = await asyncssh.connect(hop.host, tunnel=tunnel, client_factory=lambda: client, **hop.options)
     except ConsoleError:
         raise
     except (OSError, asyncssh.Error, ValueError) as exc:
         raise refused_connection(exc, hop, client.refused_key, client.connected) from exc
+    key = connection.get_server_host_key()
+    return connection, Reached(
+        shown=hop.shown,
+        is_jump=hop.is_jump,
+        version=str(connection.get_extra_info("server_version", "")),
+        host_key=hop.known_hosts.vouches(hop, key) if key is not None else "",
+        connect_s=client.connected_at - began,
+        login_s=loop.time() - client.connected_at,
+    )

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from console.config import Target
-from console.link import bootstrap
+from console.link import bootstrap, killtest
 from console.link.agents import Agent, closing, open_agent
 from console.link.transport import connect
 from console.reasons import ConsoleError, Exit, Reason
@@ -287,7 +287,7 @@ async def test_host_that_hangs_as_a_whole_is_not_called_a_frozen_container(
     home: Path, key: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bootstrap, "ANSWER_S", 0.3)
-    monkeypatch.setattr(bootstrap, "HOST_ANSWER_S", 0.3)
+    monkeypatch.setattr(killtest, "HOST_ANSWER_S", 0.3)
     server = await serve(stuck=["true", "pct"])
     trust(home, server)
 
