@@ -295,6 +295,7 @@ def queue(training: Training, now: float) -> Queue | None:
         min_ready=training.queue_min,
         max_depth=training.queue_max,
         lowest=min(lows, default=None),
+        highest=max(lows, default=None),
         empty_pct=empty_pct,
         full_pct=full_pct,
         bound=bound,

@@ -14,6 +14,7 @@ from textual.binding import Binding
 
 from console.model import LinkState, Snapshot, Verdict
 from console.ui.present.contact import needs_first_contact
+from console.ui.present.facts import is_stopping
 
 
 class Group(StrEnum):
@@ -33,6 +34,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     run_alive: bool = False
     good_run: bool = False
     """A run before this one reached stepping, and its settings are known."""
+    stopping: bool = False
+    """A stop is under way."""
     contact: bool = False
     """The page of first contact is shown."""
     searching: bool = False
@@ -57,6 +60,7 @@ def situation_of(
         link_up=snapshot.link.state is LinkState.UP,
         link_lost=snapshot.link.state in (LinkState.LOST, LinkState.REFUSED),
         run_alive=bool(snapshot.run and snapshot.run.alive), good_run=snapshot.good is not None,
+        stopping=is_stopping(snapshot),
         contact=needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels,
     )  # fmt: skip
@@ -139,7 +143,16 @@ ACTIONS: tuple[Action, ...] = (
         changes_run=True,
         help="show the plan of a stop; nothing is touched before S in the plan",
         when=lambda s: s.run_alive or s.launching or not s.link_up,
-        footer=lambda s: s.link_up and _overview(s),
+        footer=lambda s: s.link_up and _overview(s) and not s.stopping,
+    ),
+    Action(
+        id="diagnose",
+        keys=("d",),
+        label="diagnose",
+        group=Group.RUN,
+        help="save what the run hangs in (stacks, files, GPUs, logs) into a file, before a restart; it is not touched",
+        when=lambda s: s.run_alive,
+        footer=lambda s: s.verdict is Verdict.STALLED and s.link_up,
     ),
     Action(
         id="search",
@@ -244,7 +257,7 @@ ACTIONS: tuple[Action, ...] = (
         help="leave; the run goes on",
         last=True,
         footer=_always,
-        named=lambda s: "quit, launch goes on" if s.launching else "quit",
+        named=lambda s: f"quit, {'stop' if s.stopping else 'launch'} goes on" if s.launching else "quit",
     ),
 )
 _BY_ID = {action.id: action for action in ACTIONS}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from console.model import Accepted, Overrides, Plan, Snapshot
+from console.model import Accepted, Diagnosis, Overrides, Plan, Snapshot
 from console.state.events import RingBell
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
@@ -48,5 +48,9 @@ class Source(Protocol):
     async def plan(self, action: str, overrides: Overrides = ...) -> Plan: ...
 
     async def execute(self, plan: Plan, overrides: Overrides = ...) -> Accepted: ...
+
+    async def diagnose(self) -> Diagnosis:
+        """Save what the run can tell into a new file on this machine."""
+        ...
 
     def retry_link(self) -> None: ...

@@ -18,6 +18,7 @@ from console.model import (
     Changes,
     Check,
     CheckState,
+    Diagnosis,
     ExitStatus,
     Fact,
     Gpu,
@@ -75,7 +76,7 @@ class FakeSource:
         self.plans: list[Plan] = []
         self.asked: list[tuple[str, Overrides]] = []
         self.executed: list[tuple[Plan, Overrides]] = []
-        self.retries = 0
+        self.retries = self.diagnosed = 0
         self.refuse: ConsoleError | None = None
 
     def change(self, **changes: Any) -> None:
@@ -113,6 +114,12 @@ class FakeSource:
             raise self.refuse
         self.executed.append((plan, overrides))
         return Accepted(run_id="r-0043", name=plan.name, action=plan.action)
+
+    async def diagnose(self) -> Diagnosis:
+        self.diagnosed += 1
+        if self.refuse is not None:
+            raise self.refuse
+        return Diagnosis(path="/home/ops/slammed5.diagnosis.txt", bytes=40_000, run="slammed5", run_id="r-0041")
 
     def retry_link(self) -> None:
         self.retries += 1
@@ -216,7 +223,7 @@ PROGRESS = Progress(
         baseline_name="slammed4",
         delta_pct=2.1,
     ),
-    queue=Queue(min_ready=6, max_depth=16, lowest=6, empty_pct=0.0, full_pct=0.0, bound="balanced"),
+    queue=Queue(min_ready=6, max_depth=16, lowest=6, highest=16, empty_pct=0.0, full_pct=0.0, bound="balanced"),
     checkpoint_step=18000,
     checkpoint_at=NOW - 190,
     usual_step_s=2.0,
@@ -462,6 +469,16 @@ STOPPED = replace(
     stages=(stage(_D.KILLING, _S.DONE, 4.2, evidence="TERM was enough", detail="TERM was enough, 4.2 s"), *DONE[1:]),
     run=replace(RUN, alive=False, exit=ExitStatus(signal=15, at=NOW - 180, lived_s=8000.0, by="ops1", oom="no")),
 )
+STOPPING = replace(
+    HEALTHY,
+    verdict=Verdict.LAUNCHING,
+    active_stage=Stage.KILLING,
+    run=replace(RUN, stopping_by="ops1"),
+    stages=(
+        stage(_D.KILLING, _S.ACTIVE, began_at=NOW - 6, usual_s=12.0, evidence="TERM, 14 s of 20 s left"),
+        *DONE[1:],
+    ),
+)
 STALLED = replace(
     HEALTHY,
     verdict=Verdict.STALLED,
@@ -484,7 +501,7 @@ SLOW = replace(
     progress=replace(
         PROGRESS,
         rate=replace(PROGRESS.rate, now=17900.0, steady=17900.0, delta_pct=-17.0),
-        queue=Queue(min_ready=0, max_depth=16, lowest=0, empty_pct=12.0, full_pct=0.0, bound="targets"),
+        queue=Queue(min_ready=0, max_depth=16, lowest=0, highest=9, empty_pct=12.0, full_pct=0.0, bound="targets"),
     ),
     reason=ReasonView(
         slug="slow",
@@ -830,6 +847,7 @@ SCENES: dict[str, Scene] = {
     "ended": _stepping(ENDED),
     "finished": _stepping(FINISHED),
     "stopped": _stepping(STOPPED),
+    "stopping": _stepping(STOPPING),
     "stalled": _stepping(STALLED, NOW - 372),
     "slow": _stepping(SLOW),
     "nan": _stepping(NAN),

@@ -31,7 +31,7 @@ from tests.ui.fixtures import FakeSource, raw, replace
 from tests.waiting import until_async
 
 # What later screens will bring; until then these keys are neither shown nor bound.
-LATER = {"[", "]", "1", "2", "3", "4", "5", "t", "d", "b", "a", "l", "x", ".", "&"}
+LATER = {"[", "]", "1", "2", "3", "4", "5", "t", "b", "a", "l", "x", ".", "&"}
 NEVER = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+z", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+d", "enter"}
 
 

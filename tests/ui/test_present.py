@@ -9,20 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model import LogState, LogStatus, Overrides, Snapshot, Verdict
+from console.model import LogState, LogStatus, Overrides, Process, Snapshot, StageState, Verdict
 from console.ui.bigtext import big, can_draw
 from console.ui.present import words
 from console.ui.present.band import draw_band
+from console.ui.present.charts import Metric, chart_panel
 from console.ui.present.frame import age_span, footer, header, title
 from console.ui.present.gpus import gpu_line, gpu_panel
 from console.ui.present.launch import launch_panel, why_panel
-from console.ui.present.layout import Middle, lay_out
+from console.ui.present.layout import Middle, lay_out, middle_of
 from console.ui.present.logtitle import empty_log, log_title
 from console.ui.present.look import ASCII, VERDICT_WORDS, Look, to_ascii
-from console.ui.present.plan import plan_view, what_changed
+from console.ui.present.plan import button_labels, plan_view, what_changed
+from console.ui.present.processes import folded, process_rows
 from console.ui.present.rail import draw_rail
 from console.ui.present.report import pane_title, report
-from console.ui.present.spans import Span, as_text, cells, keep_end, text_of, whole_facts, width_of, wrap
+from console.ui.present.spans import (
+    Role,
+    Span,
+    as_text,
+    cells,
+    clip_path,
+    keep_end,
+    text_of,
+    whole_facts,
+    width_of,
+    wrap,
+    wrap_facts,
+)
 from console.ui.present.verdict import verdict_facts
 from tests.ui import fixtures
 from tests.ui.fixtures import replace
@@ -100,6 +114,109 @@ def test_no_number_of_the_verdict_ends_in_an_ellipsis(name: str, width: int) -> 
     band = as_text(draw_band(verdict_facts(SNAPSHOTS[name], LOOK), width, big_letters=width >= 110))
 
     assert "…" not in band
+
+
+def test_a_stop_under_way_is_no_launch() -> None:
+    snapshot = SNAPSHOTS["stopping"]
+
+    facts = verdict_facts(snapshot, LOOK)
+    band = as_text(draw_band(facts, 120, big_letters=False))
+
+    assert (facts.word, facts.number, facts.fill) == ("STOPPING", "6s", "busy")
+    assert "TERM, 14 s of 20 s left" in band
+    assert "stage 1 of 5" not in band
+    assert "first step" not in facts.caption
+    assert middle_of(snapshot) is Middle.SPEED
+
+
+@pytest.mark.parametrize(("width", "shown"), [(160, "TERM, 14 s of 20 s left"), (110, "14 s of 20 s left")])
+def test_the_countdown_of_a_stop_is_what_stays_of_its_evidence(width: int, shown: str) -> None:
+    rail = as_text(draw_rail(SNAPSHOTS["stopping"], width, LOOK, rows=3)).splitlines()
+
+    assert rail[2].strip().startswith(shown)
+
+
+def test_a_skipped_stage_took_no_time() -> None:
+    stages = (replace(fixtures.DONE[0], state=StageState.SKIPPED, took_s=0.0), *fixtures.DONE[1:])
+    rail = as_text(draw_rail(replace(SNAPSHOTS["healthy"], stages=stages), 80, LOOK, rows=1))
+
+    assert "– kill ─ ✓ cache" in rail
+
+
+def test_the_queue_is_told_as_the_range_of_its_last_minutes() -> None:
+    facts = verdict_facts(SNAPSHOTS["healthy"], LOOK)
+
+    assert facts.second[0] == "queue 6–16 of 16"
+
+
+def test_where_the_loss_stops_being_a_number_the_axis_says_so() -> None:
+    source = fixtures.SCENES["nan"]()
+    panel = chart_panel(Metric.LOSS, source.snapshot, source.series, 80, 12, LOOK)
+    marked = [line for line in panel[1:] if any(span.text == "✗" and span.role is Role.ERROR for span in line)]
+    healthy = chart_panel(Metric.LOSS, SNAPSHOTS["healthy"], source.series, 80, 12, LOOK)
+
+    assert [text_of(line).lstrip()[0] for line in marked] == ["└"]
+    assert all(width_of(line) <= 80 for line in panel)
+    assert "✗" not in as_text(healthy)
+
+
+def test_ranks_of_one_run_are_one_row_with_their_memory() -> None:
+    shell = Process(pid=84933, start_ticks=1, argv=("bash", "/root/run.sh"), age_s=60.0)
+    ranks = [
+        Process(pid=84941 + n, start_ticks=2, parent=84933, age_s=59.0, gpu_bytes=70 * 2**30,
+                argv=("python", "-u", "/opt/train.py", "--rank", str(n)))
+        for n in range(8)
+    ]  # fmt: skip
+    loaders = [
+        Process(pid=85000 + n, start_ticks=3, parent=84941 + n % 8, argv=("python", "loader"), age_s=58.0)
+        for n in range(32)
+    ]
+
+    rows = [text_of(row).strip() for row in process_rows([shell, *ranks, *loaders], 90, memory=True, label=Span(""))]
+
+    assert rows == [
+        "84933  1m 00s  bash /root/run.sh",
+        "84941  59 s    └ python -u /opt/train.py --rank 0  ×8 ranks   560 GiB",
+        "85000  58 s      └ python loader  ×32",
+    ]
+
+
+def test_processes_that_differ_in_more_than_numbers_stay_apart_and_a_loop_hides_none() -> None:
+    a = Process(pid=1, start_ticks=1, parent=2, argv=("python", "a.py"))
+    b = Process(pid=2, start_ticks=1, parent=1, argv=("python", "b.py"))
+
+    assert {p.pid for branch in folded([a, b]) for p in branch.processes} == {1, 2}
+    assert len(folded([a, b])) == 2
+
+
+@pytest.mark.parametrize("width", range(1, 60))
+def test_a_path_is_cut_in_its_middle_and_keeps_its_name_while_that_fits(width: int) -> None:
+    path = "/tmp/dflash-demo-x/host/cache/torchinductor"
+
+    shown = clip_path(path, width)
+
+    assert cells(shown) <= width
+    if width >= len("…/torchinductor"):
+        assert shown.endswith("/torchinductor")
+    if width >= len(path):
+        assert shown == path
+
+
+def test_rows_of_facts_end_between_two_facts() -> None:
+    rows = wrap_facts(["run.sh", "its interpreter", "cwd", "log dir"], 20)
+
+    assert rows == ["run.sh,", "its interpreter,", "cwd, log dir"]
+
+
+@pytest.mark.parametrize("width", [39, 54, 74, 100])
+def test_the_buttons_of_a_plan_always_fit_with_their_keys(width: int) -> None:
+    view = plan_view(fixtures.RESTART_PLAN, SNAPSHOTS["healthy"], Overrides(), width, LOOK)
+
+    keep, act = button_labels(view, width)
+
+    assert cells(keep) + cells(act) + 7 <= width
+    assert keep.startswith("esc ")
+    assert act.startswith("R ")
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))

@@ -72,7 +72,8 @@ def chart_panel(
         return drawing, draw_axes(drawing, canvas, canvas_rows, look, margin[0], clock_row) if drawing else []
 
     run = snapshot.run and (snapshot.run.id, snapshot.run.alive)
-    key = (metric, zoom, width, rows, narrow, snapshot.verdict, run, snapshot.progress.rate.baseline)
+    progress = snapshot.progress
+    key = (metric, zoom, width, rows, narrow, snapshot.verdict, run, progress.rate.baseline, progress.bad_since_step)
     body = (memory or PlotMemory()).recall(key, snapshot.at, draw)
     if body is None:
         return (head, (Span(" " * (margin[0] + 1)), faint(clip(_nothing_yet(metric, snapshot), width - 2))))
@@ -221,6 +222,7 @@ def _loss_drawing(snapshot: Snapshot, series: AllSeries, zoom: Zoom, width: int,
     return Drawing(
         window=window,
         label="{:.3g}".format,
+        bad_from=data.points[-1].at if snapshot.progress.bad_since_step is not None else None,
         curves=_curves(window, [(_role(snapshot, Role.BUSY), [data])], width, rows),
     )
 

@@ -30,6 +30,8 @@ class Drawing(Struct, frozen=True, kw_only=True):
     curves: tuple[tuple[Role, tuple[Curve, ...]], ...]
     label: Callable[[float], str]
     baseline: float | None = None
+    bad_from: float | None = None
+    """From here on there is no number to draw: marked on the axis."""
 
 
 class PlotMemory:
@@ -95,7 +97,12 @@ def draw_axes(drawing: Drawing, width: int, rows: int, look: Look, margin: int, 
     floor_cells = [glyphs.floor] * width
     for place in places if clock_row else ():
         floor_cells[place] = glyphs.floor_tick
-    lines.append((Span(left + " " * LABEL_CELLS), Span(glyphs.corner + "".join(floor_cells), Role.FAINT)))
+    floor: Line = (Span(glyphs.corner + "".join(floor_cells), Role.FAINT),)
+    if drawing.bad_from is not None and window.left <= drawing.bad_from <= window.right:
+        at = min(width - 1, 1 + int((drawing.bad_from - window.left) / (window.right - window.left) * width))
+        before, after = glyphs.corner + "".join(floor_cells[:at]), "".join(floor_cells[at + 1 :])
+        floor = (Span(before, Role.FAINT), Span(glyphs.bad, Role.ERROR, True), Span(after, Role.FAINT))
+    lines.append((Span(left + " " * LABEL_CELLS), *floor))
     if clock_row:
         lines.append((Span(left + " " * (LABEL_CELLS + 1)), faint(_clock_labels(window, places, width, look))))
     return lines

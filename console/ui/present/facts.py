@@ -6,7 +6,7 @@ import os.path
 
 from msgspec import Struct
 
-from console.model import ExitStatus, Snapshot, StageState, StageStatus
+from console.model import ExitStatus, Queue, Snapshot, StageState, StageStatus, Verdict
 from console.ui.present import words
 from console.ui.present.spans import Role
 
@@ -48,6 +48,11 @@ def elapsed_s(stage: StageStatus, now: float) -> float | None:
     return max(0.0, (stage.ended_at if stage.ended_at is not None else now) - stage.began_at)
 
 
+def is_stopping(snapshot: Snapshot) -> bool:
+    """Whether what goes on is a stop: nothing will be started behind the killing."""
+    return snapshot.verdict is Verdict.LAUNCHING and snapshot.run is not None and snapshot.run.stopping_by is not None
+
+
 def launch_began(snapshot: Snapshot) -> float | None:
     if snapshot.run is not None and snapshot.run.accepted_at is not None:
         return snapshot.run.accepted_at
@@ -68,15 +73,21 @@ def queue_and_checkpoint(snapshot: Snapshot) -> tuple[str, ...]:
     progress = snapshot.progress
     facts = []
     if progress.queue is not None:
-        low = progress.queue.lowest if progress.queue.lowest is not None else progress.queue.min_ready
-        depth = progress.queue.max_depth
-        facts.append(f"queue {words.number(low)}" + (f" of {words.number(depth)}" if depth is not None else ""))
+        facts.append(f"queue {_queue_range(progress.queue)}")
     if progress.checkpoint_step is not None:
         ago = ""
         if progress.checkpoint_at is not None:
             ago = f", {words.short_duration(snapshot.at - progress.checkpoint_at)} ago"
         facts.append(f"checkpoint {words.count(progress.checkpoint_step)}{ago}")
     return tuple(facts)
+
+
+def _queue_range(queue: Queue) -> str:
+    """`6–16 of 16`: between what the queue was in the last 10 minutes."""
+    low = queue.lowest if queue.lowest is not None else queue.min_ready
+    high = queue.highest if queue.highest is not None else queue.min_ready
+    span = words.number(low) if low == high else f"{words.number(low)}–{words.number(high)}"
+    return span + (f" of {words.number(queue.max_depth)}" if queue.max_depth is not None else "")
 
 
 def rate_caption(snapshot: Snapshot) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from console.model import Snapshot, StageState, Verdict
+from console.ui.present.facts import is_stopping
 
 WIDTHS = (72, 110, 150)
 HEIGHTS = (22, 30, 44)
@@ -60,7 +61,8 @@ class Layout(Struct, frozen=True, kw_only=True):
 def middle_of(snapshot: Snapshot) -> Middle:
     match snapshot.verdict:
         case Verdict.LAUNCHING:
-            return Middle.LAUNCH
+            # What a stop leaves running is still best seen in its plots and GPUs.
+            return Middle.SPEED if is_stopping(snapshot) else Middle.LAUNCH
         case Verdict.FAILED | Verdict.ENDED | Verdict.INTERRUPTED | Verdict.HOST_RESTARTED:
             return Middle.WHY
         case Verdict.LINK_LOST:

@@ -30,6 +30,8 @@ class Glyphs(NamedTuple):
     checkpoint: str = "◆"
     mark: str = "▌"
     bar: str = "↻"
+    bad: str = "✗"
+    """One cell wide in every set, unlike `fail`."""
     below: str = "▾"
     above: str = "▴"
     more: str = "▼"
@@ -63,6 +65,7 @@ ASCII = Glyphs(
     checkpoint="*",
     mark="|",
     bar="@",
+    bad="x",
     below="v",
     above="^",
     more="v",

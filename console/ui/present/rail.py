@@ -9,6 +9,7 @@ from console.ui.present.look import Glyphs, Look, stage_glyph
 from console.ui.present.spans import Line, Role, Span, View, cells, clip, faint, pad, whole_facts, whole_spans, width_of
 
 _MARGIN = 2
+_TIMELESS = (StageState.PENDING, StageState.NOT_REACHED, StageState.SKIPPED)
 # A progress bar in the rail needs this much.
 _BAR_CELL = 28
 _SHORT = {
@@ -137,7 +138,12 @@ def _evidence(stage: StageStatus, room: int) -> str:
         counted = f"{stage.have or 0}/{stage.want}"
         text = f"{counted}, not yet: {words.gpu_list(stage.missing)}"
         return text if cells(text) <= room else counted
-    return clip(whole_facts(text.split(", "), room, ", "), room)
+    parts = text.split(", ")
+    if stage.stage is Stage.KILLING and stage.state in (StageState.ACTIVE, StageState.LATE):
+        # What is left to wait stands at the end, and is what is asked.
+        while len(parts) > 1 and cells(", ".join(parts)) > room:
+            parts.pop(0)
+    return clip(whole_facts(parts, room, ", "), room)
 
 
 def _one_row(snapshot: Snapshot, width: int, look: Look, durations: bool) -> Line:
@@ -166,7 +172,7 @@ def _short_stage(stage: StageStatus, now: float, glyphs: Glyphs, times: bool) ->
     out = [Span(f"{stage_glyph(stage.state, glyphs)} ", rail_role(stage.state)), _name_span(name, stage.state)]
     if stage.state in (StageState.ACTIVE, StageState.FAILED, StageState.LATE):
         out[1] = Span(name, Role.STRONG if stage.state is not StageState.LATE else Role.WARN, True)
-    if times and spent is not None and stage.state not in (StageState.PENDING, StageState.NOT_REACHED):
+    if times and spent is not None and stage.state not in _TIMELESS:
         out.append(Span(f" {words.short_duration(spent)}", Role.FAINT if stage.state is StageState.DONE else Role.TEXT))
     return tuple(out)
 

@@ -8,6 +8,7 @@ from console.ui.present.facts import (
     VerdictFacts,
     active_stage,
     elapsed_s,
+    is_stopping,
     launch_began,
 )
 from console.ui.present.look import Look
@@ -25,6 +26,8 @@ def launching(snapshot: Snapshot, look: Look) -> VerdictFacts:
     stage = active_stage(snapshot)
     if stage is None:
         return VerdictFacts(word="LAUNCHING", glyph=look.glyphs.active, fill="busy", first=("accepted by the keeper",))
+    if is_stopping(snapshot):
+        return _stopping(snapshot, stage, look)
     word = _STAGE_WORDS[stage.stage]
     if stage.stage is Stage.CUDA and stage.want:
         word = f"CUDA {stage.have or 0}/{stage.want}"
@@ -47,9 +50,23 @@ def launching(snapshot: Snapshot, look: Look) -> VerdictFacts:
     )  # fmt: skip
 
 
+def _stopping(snapshot: Snapshot, stage: StageStatus, look: Look) -> VerdictFacts:
+    """A stop is killing and nothing else: no stage 1 of 5, no time to a first step."""
+    spent = elapsed_s(stage, snapshot.at)
+    late = stage.state is StageState.LATE
+    at = f"at step {words.count(snapshot.progress.step)}" if snapshot.progress.step is not None else ""
+    number, caption = _overdue(stage, spent) if late else ("", "")
+    return VerdictFacts(
+        word="STOPPING", glyph=look.glyphs.warn if late else look.glyphs.active, fill="warn" if late else "busy",
+        first=("killing", at), second=_late_facts(snapshot, stage) if late else _launch_now(snapshot, stage),
+        number=number or (words.tight_duration(spent) if spent is not None else ""),
+        caption=caption or "since it was asked to stop", short_caption="late" if late else "so far",
+    )  # fmt: skip
+
+
 def _launch_now(snapshot: Snapshot, stage: StageStatus) -> tuple[str, ...]:
     facts = []
-    if snapshot.progress.phase:
+    if snapshot.progress.phase and not is_stopping(snapshot):
         facts.append(f"now: {words.one_line(snapshot.progress.phase)}")
     if stage.missing:
         facts.append(f"no context yet: GPU {words.gpu_list(stage.missing)}")

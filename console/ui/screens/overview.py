@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize
@@ -13,6 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from console.model import LinkState, Overrides, Snapshot, Verdict
+from console.reasons import ConsoleError
 from console.ui import terminal
 from console.ui.actions import Situation, footer_keys, situation_of
 from console.ui.present import charts, words
@@ -359,6 +360,22 @@ class Overview(ActionScreen):
             self._face.toast("no link: nothing can be started or stopped; c retries")
             return
         self._face.push_screen(PlanScreen(action, overrides))
+
+    def act_diagnose(self) -> None:
+        if self._snapshot.link.state is not LinkState.UP:
+            self._face.toast("no link: the run can't be looked at; c retries")
+            return
+        self._face.toast("looking at the run, which is not touched ...")
+        self._diagnose()
+
+    @work(exclusive=True, group="diagnose")
+    async def _diagnose(self) -> None:
+        try:
+            saved = await self._source.diagnose()
+        except ConsoleError as error:
+            self._face.toast(f"no diagnosis: {words.one_line(error.detail or str(error.reason))}")
+            return
+        self._face.toast(f"diagnosis saved: {saved.path}")
 
     def act_watch(self) -> None:
         self._watching = True
