@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -330,3 +331,33 @@ def test_folder_that_can_not_be_made_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(ledger.LedgerError, match=r"Not a directory|File exists"):
         keep(tmp_path / "state" / "ledger.sqlite3", entry(record(1)))
+
+
+_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from console.history import ledger
+from console.history.entry import entry
+from tests.history.records import PLACE, TARGET, record
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+try:
+    with ledger.opened(Path(sys.argv[1])) as book:
+        book.record(PLACE, TARGET, [entry(record(2))])
+except ledger.LedgerError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif("os.geteuid() != 0", reason="gives up root's rights to meet a file that is not its own")
+def test_file_of_somebody_else_is_said_and_left_alone() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        ours = folder / "ledger.sqlite3"
+        keep(ours, entry(record(1)))
+        ours.chmod(0o644)
+
+        told = subprocess.run([sys.executable, "-c", _AS_NOBODY, str(ours)], capture_output=True, text=True, timeout=30)
+
+        assert f"{ours}: attempt to write a readonly database" in told.stdout, told
+        assert [row.id for row in rows(ours)] == ["r-1"]
