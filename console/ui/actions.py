@@ -150,7 +150,7 @@ ACTIONS: tuple[Action, ...] = (
         keys=("d",),
         label="diagnose",
         group=Group.RUN,
-        help="save what the run hangs in (stacks, files, GPUs, logs) into a file, before a restart; it is not touched",
+        help="save what a hung run can tell into a file; the run is not touched",
         when=lambda s: s.run_alive,
         footer=lambda s: s.verdict is Verdict.STALLED and s.link_up,
     ),
