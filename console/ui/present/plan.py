@@ -309,10 +309,12 @@ def _value(value: str | None) -> str:
 def _change_rows(kind: str, name: str, change: str, width: int) -> list[Line]:
     head = (_label(""), Span("~ ", Role.WARN, True), dim(f"{kind:<4}  "))
     line: Line = (*head, Span(f"{name} ") if name else Span(""), strong(change) if name else Span(change))
-    if sum(cells(s.text) for s in line) <= width:
+    if _fits(line, "", width):
         return [line]
+    beside = (_label(""), Span("        "))
     rows: list[Line] = [(*head, Span(name))] if name else []
-    rows += [(_label(""), Span("        "), strong(text)) for text in wrap(change, width - _LABEL - 8)]
+    for text in wrap(change, width - _LABEL - 8):
+        rows.append((*(beside if rows else head), strong(text)))
     return rows
 
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from console.ui.app import ConsoleApp
 
 _HINTS = (
-    ("esc", "to the plan"),
+    ("esc", "back"),
     ("enter", "edit"),
-    ("a", "add a name"),
+    ("a", "add"),
     ("x", "unset"),
     ("u", "undo"),
     ("v", "as in the config"),
