@@ -82,8 +82,8 @@ class ConsoleApp(App[str]):
         return self._source
 
     def on_mount(self) -> None:
-        if self.no_color:
-            self.add_class("-no-color")
+        self.set_class(self.no_color, "-no-color")
+        self.set_class(self.ascii_only, "-ascii")
         if self._source is None:
             self.push_screen(NoConfig(self._config_path))
             return

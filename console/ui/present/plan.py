@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from console.model import CachePlan, Check, CheckState, Overrides, Plan, Snapshot, Verdict
 from console.ui.present import words
-from console.ui.present.facts import program
+from console.ui.present.facts import is_stopping, program
 from console.ui.present.look import VERDICT_WORDS, Look
 from console.ui.present.processes import command_words, process_rows
 from console.ui.present.spans import (
@@ -187,7 +187,7 @@ def _kill_rows(plan: Plan, snapshot: Snapshot, width: int, look: Look, narrow: b
 
 
 def _doing(snapshot: Snapshot) -> list[str]:
-    facts = [VERDICT_WORDS[snapshot.verdict].lower()]
+    facts = ["being stopped" if is_stopping(snapshot) else VERDICT_WORDS[snapshot.verdict].lower()]
     progress = snapshot.progress
     if progress.rate.now is not None and snapshot.verdict in (Verdict.STEPPING, Verdict.SLOW):
         facts.append(f"{words.rate(progress.rate.now)} tok/s")

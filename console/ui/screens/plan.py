@@ -123,7 +123,7 @@ class PlanScreen(ModalScreen[None]):
             parsed = Color.parse(colour)
         except ColorParseError:
             return
-        self.query_one("#dialog").styles.border = ("round", parsed)
+        self.query_one("#dialog").styles.border = ("ascii" if self._face.ascii_only else "round", parsed)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if self._too_early and action != "copy_text":
@@ -243,7 +243,8 @@ class PlanScreen(ModalScreen[None]):
         return view.rows, hints
 
     def _title(self, text: str) -> None:
-        self.query_one("#dialog").border_title = escape(words.one_line(text))
+        text = words.one_line(text)
+        self.query_one("#dialog").border_title = escape(to_ascii(text) if self._face.ascii_only else text)
 
     def _put(self, widget_id: str, view: View) -> None:
         widget = self.query_one(f"#{widget_id}", LinesView)

@@ -27,7 +27,7 @@ class PromptScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog", classes="prompt") as dialog:
             dialog.border_title = self._prompt_title.replace("[", "\\[")
-            dialog.border_subtitle = "enter takes it · esc back"
+            dialog.border_subtitle = "enter takes it, esc back"
             yield Input(self._value, password=self._password, id="line", select_on_focus=False)
             yield Static("", id="complaint", markup=False)
 
