@@ -15,28 +15,38 @@ HIDDEN = "[hidden]"
 # Shorter values stand in too many innocent words: `KEY=1`.
 _LEAST_CHARS = 6
 
+# Every repetition is bounded: a line of a log may be a megabyte of anything.
 _NAMES = (
-    r"\w*passw(?:or)?d|\w*passphrase|pass|secret|credentials?|token|auth|\w*private[_-]?key|"
-    r"\w*(?:api|access|account|secret|signing|encryption|session|auth|ssh|hf|wandb|aws|openai)[_-]?(?:key|token)(?:[_-]?id)?"
+    r"\w{0,40}passw(?:or)?d|\w{0,40}passphrase|pass|secret|credentials?|token|auth|\w{0,40}private[_-]?key|"
+    r"\w{0,40}(?:api|access|account|secret|signing|encryption|session|auth|ssh|hf|wandb|aws|openai)"
+    r"[_-]?(?:key|token)(?:[_-]?id)?"
 )
-_SHAPES: Tuple[Pattern[str], ...] = (
-    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
-    re.compile(r"\bhf_[A-Za-z0-9]{8,}"),
-    re.compile(r"\bsk-[A-Za-z0-9_-]{8,}"),
-    re.compile(r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}"),
-    re.compile(r"\bgh[opusr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{12,}"),
-    re.compile(r"\bxox[abprs]-[\w-]{8,}|\bpypi-[\w-]{16,}|\bnvapi-[\w-]{16,}|\bAIza[\w-]{20,}|\blocal-[0-9a-f]{40}\b"),
-    re.compile(r"\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*"),
+_SHAPES: Tuple[Tuple[Tuple[str, ...], Pattern[str]], ...] = (
+    (
+        ("PRIVATE KEY",),
+        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S),
+    ),
+    (("hf_",), re.compile(r"\bhf_[A-Za-z0-9]{8,}")),
+    (("sk-",), re.compile(r"\bsk-[A-Za-z0-9_-]{8,}")),
+    (("AKIA", "ASIA", "AROA", "AIDA"), re.compile(r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}")),
+    (("gho_", "ghp_", "ghu_", "ghs_", "ghr_"), re.compile(r"\bgh[opusr]_[A-Za-z0-9]{16,}")),
+    (("github_pat_", "glpat-"), re.compile(r"\bgithub_pat_\w{16,}|\bglpat-[\w-]{12,}")),
+    (("xox",), re.compile(r"\bxox[abprs]-[\w-]{8,}")),
+    (("pypi-", "nvapi-", "AIza"), re.compile(r"\bpypi-[\w-]{16,}|\bnvapi-[\w-]{16,}|\bAIza[\w-]{20,}")),
+    (("eyJ",), re.compile(r"\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*")),
 )
+"""Shapes of keys, each behind the words without which it can't be there: looking for those costs next to nothing."""
 # Authorization: Bearer abc; https://user:secret@host
 _BEARER = re.compile(r"\b((?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}")
-_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)[^\s/@'\"]+(?=@)", re.IGNORECASE)
-# password=x, "api_key": "x", --token x, HF_TOKEN=x, also with a NUL or a quote before it.
+_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@'\"]{0,200}:)[^\s/@'\"]{1,500}(?=@)", re.IGNORECASE)
+# password=x, "api_key": "x", --token x, HF_TOKEN=x
 _NAMED = re.compile(
-    r"((?<![\w-])(?:[\w.-]*[_.-])?(?:%s|(?<=[_-])pwd)[\"']?\s*[=:]\s*|--?(?:[\w-]*-)?(?:%s)[= ]\s*)" % (_NAMES, _NAMES)
-    + r"(\"[^\"\n]*\"|'[^'\n]*'|[^\s,;&\"'\])}]+)",
+    r"((?<![\w-])(?:[\w.-]{0,60}[_.-])?(?:%s|(?<=[_-])pwd)[\"']?\s{0,8}[=:]\s{0,8}" % _NAMES
+    + r"|(?<![\w-])--?(?:[\w-]{0,40}-)?(?:%s)[= ]\s{0,8})" % _NAMES
+    + r"(\[hidden\]|\"[^\"\n]*\"|'[^'\n]*'|[^\s,;&\"'\])}]+)",
     re.IGNORECASE,
 )
+_HINT = re.compile(r"pass|secret|token|auth|credential|key|pwd", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?[KMGTkmgt%/s]*\Z")
 _SECRET_NUMBERS = re.compile(r"pass|pwd|secret|credential", re.IGNORECASE)
 
@@ -51,11 +61,17 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `secrets` and whatever looks like one replaced."""
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    for shape in _SHAPES:
-        text = shape.sub(HIDDEN, text)
-    text = _BEARER.sub(lambda found: found.group(1) + HIDDEN, text)
-    text = _IN_URL.sub(lambda found: found.group(1) + HIDDEN, text)
-    return _NAMED.sub(_hide_named, text)
+    for hints, shape in _SHAPES:
+        if any(hint in text for hint in hints):
+            text = shape.sub(HIDDEN, text)
+    if "://" in text:
+        text = _IN_URL.sub(lambda found: found.group(1) + HIDDEN, text)
+    return "\n".join(_line(line) if _HINT.search(line) or "earer" in line else line for line in text.split("\n"))
+
+
+def _line(line: str) -> str:
+    line = _BEARER.sub(lambda found: found.group(1) + HIDDEN, line)
+    return _NAMED.sub(_hide_named, line)
 
 
 def variable(name: str, value: str) -> str:
@@ -65,7 +81,7 @@ def variable(name: str, value: str) -> str:
 
 def _hide_named(found: "re.Match[str]") -> str:
     name, value = found.group(1), found.group(2)
-    if value == HIDDEN or value.startswith((HIDDEN, secretenv.PREFIX)):
+    if value.strip("\"'").startswith((HIDDEN, secretenv.PREFIX)):
         return found.group()
     if _NUMBER.match(value.strip("\"'")) and not _SECRET_NUMBERS.search(name):
         return found.group()
