@@ -16,7 +16,7 @@ from console.demo.host import NAME, DemoHost
 from console.engine import Engine
 from console.engine.past import Past
 from console.history import ledger
-from console.history.entry import Entry
+from console.history.entry import Entry, Observed, entry
 from console.model import Accepted, Overrides, Snapshot, Stage, StageState, Verdict
 from console.protocol import StateEvent
 from console.reasons import ConsoleError, Reason
@@ -259,7 +259,7 @@ async def test_ledger_that_can_not_be_used_is_one_warning_and_nothing_else(targe
 
 
 async def test_ledger_that_is_locked_for_long_holds_nobody_up_and_is_written_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(ledger, "BUSY_S", 0.2)
     path = tmp_path / "ledger.sqlite3"
@@ -274,7 +274,10 @@ async def test_ledger_that_is_locked_for_long_holds_nobody_up_and_is_written_lat
         past.tasks = tasks
         past.reached("here")
         past.host_said(StateEvent(bt=0.0, wall=0.0, run=record(1)), "r-1")
-        await until_async(lambda: any(isinstance(each, events.ConsoleWarned) for each in told), 10.0, "told")
+        await until_async(lambda: _failures(caplog) == 1, 10.0, "tried")
+        clock[0] += 61.0
+        past.host_said(StateEvent(bt=0.5, wall=0.5, run=record(1)), "r-1")
+        await until_async(lambda: _failures(caplog) == 2, 10.0, "tried again a minute later")
         holder.execute("ROLLBACK")
         holder.close()
         clock[0] += 61.0
@@ -283,6 +286,25 @@ async def test_ledger_that_is_locked_for_long_holds_nobody_up_and_is_written_lat
     await past.close()
 
     assert sum(isinstance(each, events.ConsoleWarned) for each in told) == 1
+
+
+async def test_first_plan_may_wait_until_the_ledger_was_asked(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite3"
+    with ledger.opened(path) as book:
+        book.record("here", TARGET, [entry(record(1), Observed(stepped=True))])
+    past = Past(TARGET, clears_cache=True, feed=lambda event: None, now=lambda: 100.0, path=path)
+
+    async with asyncio.TaskGroup() as tasks:
+        past.tasks = tasks
+        past.reached("here")
+        await past.ready()
+
+        assert past.outlook.newest is not None
+        assert past.outlook.newest.id == "r-1"
+
+
+def _failures(caplog: pytest.LogCaptureFixture) -> int:
+    return sum("the ledger can't be used" in each.getMessage() for each in caplog.records)
 
 
 def _ids(path: Path) -> list[str]:
