@@ -216,6 +216,8 @@ class LogIdent(Struct, frozen=True, kw_only=True):
     path: str
     dev: int | None = None
     inode: int | None = None
+    opened: str = ""
+    """The log that was opened for the run, where its run.sh writes to `path` instead."""
 
 
 class ExitRecord(Struct, frozen=True, kw_only=True):

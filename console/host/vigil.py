@@ -14,7 +14,21 @@ import time
 import traceback
 from typing import Any, Dict, Optional
 
-from . import exitrecord, files, gpuwatch, journal, kill, lock, oom, procfs, recorder, request, runtree, transaction
+from . import (
+    exitrecord,
+    files,
+    gpuwatch,
+    journal,
+    kill,
+    lock,
+    oom,
+    procfs,
+    recorder,
+    request,
+    runlog,
+    runtree,
+    transaction,
+)
 
 YOUNG_S = 600.0
 """A launch is watched closely for so long, then only now and then."""
@@ -49,6 +63,7 @@ class Vigil:
         self._lock = target_lock
         self._memory = memory
         self._spawned = spawned
+        self._log = runlog.RunLog(spawned.log)
         self._tree = runtree.RunTree(spawned.main, asked.spec.get("match") or ())
         self._start_s = float(asked.spec.get("start_s", 0.5))
         self._starting = True
@@ -138,6 +153,9 @@ class Vigil:
             # The launcher handed over: from here on the trainer is the process that people mean.
             self._journal.status["launcher"] = self._journal.status.get("launcher") or self._journal.status["main"]
             self._journal.status["main"] = {"pid": trainer[0], "start": trainer[1]}
+        writer = trainer if trainer is not None else self._tree.main
+        if writer[0] in self._tree.members and self._log.follow(writer[0]):
+            self._journal.status["log"] = dict(self._log.ident)
         self._journal.save()
 
     def _over(self) -> bool:
@@ -195,6 +213,7 @@ class Vigil:
         exitrecord.write(self._asked.run_dir, record)
         self._fail_start(record, end)
         words = "%s left: %s" % (len(record["stragglers"]), ", ".join(record["stragglers"]))
+        self._note_full_disk(end)
         self._journal.set(state=self._end_state(), detail=words)
 
     def _finish(self) -> None:
@@ -205,13 +224,15 @@ class Vigil:
         record = exitrecord.of_run(self._tree, end, self._spawned.bt, self._stopped_by, self._memory, all_gone=gone)
         exitrecord.write(self._asked.run_dir, record)
         self._fail_start(record, end)
-        self._journal.set(state=self._end_state(), stopping=None, detail="")
-        self._record.log(os.fstat(self._spawned.log.fd).st_size)
+        self._journal.status["detail"] = ""
+        self._note_full_disk(end)
+        self._journal.set(state=self._end_state(), stopping=None)
+        self._record.log(self._log.size())
         self._record.exit(exitrecord.in_words(record))
         self._lock.release()
         try:
             files.sync(self._asked.run_dir, exitrecord.NAME)
-            os.fsync(self._spawned.log.fd)
+            self._log.sync()
         except OSError as error:
             print("sync: %s" % error, file=sys.stderr)
         if self._job is not None and self._release is not None:
@@ -219,6 +240,14 @@ class Vigil:
                 self._prove_killed(self._job, self._release)
             except OSError as error:
                 print("killing: %s" % error, file=sys.stderr)
+
+    def _note_full_disk(self, end: runtree.Reaped) -> None:
+        """A run that failed while its log could take nothing more can't have said why: the disk is the first cause."""
+        if end.clean or self._stopped_by is not None or end.signal in (signal.SIGKILL, signal.SIGTERM):
+            return
+        why = self._log.why_full()
+        if why:
+            self._journal.status.update(reason="disk_full", detail=why)
 
     def _prove_killed(self, job: kill.KillJob, release: gpuwatch.Release) -> None:
         """Journal what the stop came to; killing is about this run now. Behind the exit record, which can't wait."""
@@ -285,7 +314,7 @@ class Vigil:
 
     def _sample(self, now: float) -> None:
         if self._is_due("log", now, _LOG_S if self._young(now) else _LOG_OLD_S):
-            self._record.log(os.fstat(self._spawned.log.fd).st_size)
+            self._record.log(self._log.size())
         if self._is_due("oom", now, _OOM_S):
             self._memory.take()
         sample = self._gpus.poll()

@@ -27,7 +27,7 @@ from console.model import (
     StageStatus,
     Verdict,
 )
-from console.protocol import ProcsEvent, RunRecord, WireGpu, WireProcess
+from console.protocol import LogIdent, ProcsEvent, RunRecord, WireGpu, WireProcess
 from console.state import health, texts, training
 from console.state.changes import changes, settings_of
 from console.state.consequences import End
@@ -351,11 +351,15 @@ def _log(state: TargetState) -> LogStatus:
         path=event.path,
         size_bytes=event.size,
         inode=event.inode,
-        detail=event.detail,
+        detail=event.detail or _redirected(ident),
         at=log.at,
         grew_at=log.grew_at,
         caught_up=log.has_caught_up,
     )
+
+
+def _redirected(ident: LogIdent | None) -> str:
+    return f"the run writes here instead of to {ident.opened}" if ident is not None and ident.opened else ""
 
 
 def _processes(event: ProcsEvent | None) -> tuple[Process, ...]:
