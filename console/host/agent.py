@@ -81,7 +81,10 @@ class Agent:
         try:
             while not self._over and time.monotonic() < self._expires:
                 self._arm()
-                self._turn(self._wait())
+                ready = self._wait()
+                if time.monotonic() >= self._expires:
+                    break  # frozen meanwhile, perhaps: what was asked before that is not obeyed any more
+                self._turn(ready)
         except wire.Overflow:
             print("dflash-agent: the console has stopped reading", file=sys.stderr)
         except (BrokenPipeError, ConnectionError):

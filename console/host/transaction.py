@@ -35,6 +35,8 @@ _OTHER_KEEPER_S = 40.0
 # From the expiry of a request on: the longest that killing and waiting for GPU memory take. Later than that the
 # container was frozen in between, and nobody waits for this run any more.
 _STALE_S = 300.0
+# What waits looks up many times a second: after a longer pause than this it knows that it was frozen itself.
+_FROZEN_S = 5.0
 _SHORT_SPACE_BYTES = 5 * gpuwatch.GIB
 
 Ident = request.Ident
@@ -87,7 +89,8 @@ class Transaction:
         self._gpus = gpus
         self._lock = target_lock
         self._pump = pump
-        self._killed_bt = procfs.boottime()
+        self._killed_bt = self._looked_bt = procfs.boottime()
+        self._was_frozen = False
         self._spared = {os.getpid()} | set(procfs.ancestors(os.getpid()))
 
     # -- before anything is touched --
@@ -202,6 +205,7 @@ class Transaction:
             self._journal.end("killing", "skipped", why="nothing ran")
             return
         self._stage("killing")
+        self._looked_bt = procfs.boottime()
         before = self._gpus.await_sample(0.0, 1.0)
         pids = {pid for pid, _ in victims}
         held = _held_bytes(before, pids)
@@ -233,10 +237,16 @@ class Transaction:
         self._journal.live("killing", text)
 
     def _pump_while_killing(self) -> None:
+        self._note_freeze()
         try:
             self._pump()
         except Cancelled:
             pass  # what is half killed is killed to its end; the stop takes effect before the spawn
+
+    def _note_freeze(self) -> None:
+        now = procfs.boottime()
+        self._was_frozen = self._was_frozen or now - self._looked_bt > _FROZEN_S
+        self._looked_bt = now
 
     def _stop_by_its_keeper(self) -> bool:
         """Let the run's own keeper end it, which proves that all are gone; False where it doesn't."""
@@ -366,8 +376,7 @@ class Transaction:
         """Execute the command with its output on a fresh log. Raises: Failed, Cancelled."""
         asked = self._asked
         self._pump()
-        if self._late_s() > _STALE_S:
-            raise Failed("spawned", "request_expired", "expired %.0f s ago, while at it" % self._late_s())
+        self._refuse_stale()
         self._stage("spawned")
         self._journal.begin("spawned", "spawned")
         self._gpus.poll()
@@ -379,6 +388,13 @@ class Transaction:
             raise Failed("spawned", error.reason, error.detail, error.number) from error
         stat = procfs.read_stat(pid)
         return Spawned((pid, stat.start if stat is not None else 0), opened, procfs.boottime())
+
+    def _refuse_stale(self) -> None:
+        """A container that was frozen for a backup must not start on thaw what nobody waits for any more."""
+        late_s = self._late_s()
+        if late_s > _STALE_S or (late_s > 0.0 and self._was_frozen):
+            how = ", frozen meanwhile" if self._was_frozen else ""
+            raise Failed("spawned", "request_expired", "expired %.0f s ago, while at it%s" % (late_s, how))
 
     def _stage(self, name: str) -> None:
         self._lock.update(stage=name)
