@@ -8,12 +8,13 @@ time is in the events.
 
 from __future__ import annotations
 
+import math
 from typing import assert_never
 
 from msgspec.structs import replace
 
 from console import config
-from console.model import LinkState, StageState, Verdict
+from console.model import LinkState, Stage, StageState, Verdict
 from console.state import events, launch
 from console.state.hostword import SETTLING_S, gpus_said, launched, read_hand, read_record, warned
 from console.state.launch import Launch
@@ -36,6 +37,9 @@ from console.state.verdict import judge
 
 RED = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.NAN, Verdict.HOST_RESTARTED, Verdict.INTERRUPTED})
 UNSPOKEN = frozenset({Verdict.NO_WORD, Verdict.LINK_LOST})
+LATE_TIMES = 2.0
+"""A stage is late beyond so many times the longest that it ever took, though its deadline has not passed yet."""
+LATE_FLOOR_S = 60.0
 
 Stepped = tuple[TargetState, tuple[events.Effect, ...]]
 
@@ -219,9 +223,17 @@ def _tick(state: TargetState) -> TargetState:
     if now_bt is None or stage is None or state.launch.state(stage) is not StageState.ACTIVE:
         return state
     began_bt = state.launch.mark(stage).began_bt
-    if began_bt is not None and now_bt - began_bt > deadline_s(state.target.deadlines, stage):
+    if began_bt is not None and now_bt - began_bt > min(deadline_s(state.target.deadlines, stage), _far_s(state, stage)):
         return launched(state, launch.DeadlinePassed(stage=stage))
     return state
+
+
+def _far_s(state: TargetState, stage: Stage) -> float:
+    """How long is far longer than this stage took in any past launch; a killing takes what the old run needs."""
+    longest = state.history.longest_s.get(stage)
+    if longest is None or stage is Stage.KILLING:
+        return math.inf
+    return max(LATE_FLOOR_S, LATE_TIMES * longest)
 
 
 def _ring(state: TargetState) -> Stepped:

@@ -123,6 +123,9 @@ def _late(state: TargetState, launch: Launch, stage: Stage, now: float) -> Reaso
     mark = launch.mark(stage)
     spent = state.clock.at(mark.began_bt)
     took = f"{stage.label} for {texts.span(now - spent)}" if spent is not None else stage.label
+    usual, longest = state.history.usual_s.get(stage), state.history.longest_s.get(stage)
+    if usual is not None and longest is not None:
+        took += f", usually {texts.span(usual)}, longest {texts.span(longest)}"
     missing = ""
     if stage is Stage.CUDA and mark.want:
         gpus = texts.listing(mark.missing)
