@@ -39,6 +39,7 @@ _PLAN_TIMEOUT_S = 45.0  # the module check alone may take 20 s on a cold disk
 _DIAGNOSE_TIMEOUT_S = 130.0  # the agent gives itself 120 s
 _EXECUTE_TIMEOUT_S = 12.0  # the agent itself waits 5 s for the keeper
 _RESEND_WITHIN_S = 40.0
+_RESEND_PAUSE_S = 0.1
 
 
 class Engine:
@@ -163,8 +164,8 @@ class Engine:
         overrides = overrides or Overrides()
         request = f"r-{secrets.token_hex(4)}"
         deadline = asyncio.get_running_loop().time() + _RESEND_WITHIN_S
+        self._require_link()
         while True:
-            self._require_link()
             operation = self._execute_operation(request, plan, overrides)
             try:
                 reply = await self._link.request(operation, timeout_s=_EXECUTE_TIMEOUT_S)
@@ -172,9 +173,20 @@ class Engine:
             except ConsoleError as error:
                 if error.exit_code not in (Exit.LINK, Exit.ENTRY):
                     raise
-                back = await self.until(lambda now: now if now.link.state is LinkState.UP else None, deadline)
-                if back is None:
-                    raise
+                if not await self._link_again(deadline):
+                    detail = f"{error.detail}; whether request {request} was taken is not known"
+                    raise ConsoleError(error.reason, detail, error.exit_code, tail=error.tail) from error
+
+    async def _link_again(self, deadline: float) -> bool:
+        """Wait for the link after a request over it has failed; False past the deadline.
+
+        Never returns at once: a link whose agent has just died still counts as up until it is taken down.
+        """
+        await asyncio.sleep(_RESEND_PAUSE_S)
+        if asyncio.get_running_loop().time() > deadline:
+            return False
+        back = await self.until(lambda now: now if now.link.state is LinkState.UP else None, deadline)
+        return back is not None
 
     def _execute_operation(self, request: str, plan: Plan, overrides: Overrides) -> protocol.Execute:
         spec = requests.run_spec(self.name, self.target, overrides)
