@@ -17,6 +17,7 @@ from . import loginenv, procfs
 EACH_S = 5.0
 MAX_PROCESSES = 16
 _AT_ONCE = 4
+_REAP_S = 0.5
 _MAX_CHARS = 60_000
 _PYTHON = re.compile(r"(python|pypy)[\d.]*\Z")
 
@@ -64,6 +65,10 @@ def _said(process: "Optional[subprocess.Popen[bytes]]", until: float) -> str:
         process.kill()  # ours, not the run's
         assert process.stdout is not None
         process.stdout.close()
+        try:
+            process.wait(_REAP_S)
+        except subprocess.TimeoutExpired:
+            pass  # in uninterruptible sleep, as what it looked at may be
         return f"no answer in {EACH_S:g} s"
     text = said.decode("utf-8", "replace").rstrip()
     return text[:_MAX_CHARS] + (f"\n[cut: {len(text)} characters]" if len(text) > _MAX_CHARS else "")
