@@ -14,6 +14,7 @@ from console.ui.bigtext import big, can_draw
 from console.ui.present import words
 from console.ui.present.band import draw_band
 from console.ui.present.charts import Metric, chart_panel
+from console.ui.present.contact import contact_page
 from console.ui.present.frame import age_span, footer, header, title
 from console.ui.present.gpus import gpu_line, gpu_panel
 from console.ui.present.launch import launch_panel, why_panel
@@ -114,6 +115,17 @@ def test_no_number_of_the_verdict_ends_in_an_ellipsis(name: str, width: int) -> 
     band = as_text(draw_band(verdict_facts(SNAPSHOTS[name], LOOK), width, big_letters=width >= 110))
 
     assert "…" not in band
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_first_contact_tells_whole_facts_at_every_width(width: int) -> None:
+    page = contact_page(SNAPSHOTS["by-hand"], width, LOOK, may_act=True)
+
+    text = " ".join(as_text(page).split())
+    assert all(width_of(line) <= width for line in page)
+    assert "its exit status can not be known: no keeper started it" in text
+    assert "may die at logout" in text
+    assert "Nothing was touched." in text
 
 
 def test_a_stop_under_way_is_no_launch() -> None:

@@ -6,9 +6,10 @@ from console.model import Process, Snapshot
 from console.ui.present import words
 from console.ui.present.facts import program
 from console.ui.present.look import Look
-from console.ui.present.spans import BLANK, Line, Role, Span, View, clip, dim, faint, strong, wrap
+from console.ui.present.processes import command_words
+from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip_line, dim, faint, strong, width_of, wrap
 
-_LABEL = 9
+_MARGIN, _LABEL = 2, 9
 
 
 def needs_first_contact(snapshot: Snapshot) -> bool:
@@ -24,10 +25,14 @@ def contact_page(snapshot: Snapshot, width: int, look: Look, *, may_act: bool) -
     main = next((p for p in snapshot.processes if p.pid == run.pid), None)
     view: list[Line] = [BLANK, (Span("  "), strong(f"A run started by hand is on {snapshot.target}."))]
     match_word = _matched(run.argv, main)
-    view.append((Span("  Found by its argument "), strong(match_word), Span(". Nothing was touched.")))
+    found: Line = (Span("  Found by its argument "), strong(match_word), Span("."))
+    untouched = " Nothing was touched."
+    beside = width_of(found) + cells(untouched) <= width
+    view += [(*found, Span(untouched))] if beside else [clip_line(found, width), (Span(f" {untouched}"),)]
     view.append(BLANK)
-    argv = " ".join(main.argv if main is not None and main.argv else run.argv)
-    view += _row("pid", str(run.pid) if run.pid is not None else words.UNKNOWN, words.one_line(argv), width)
+    argv = main.argv if main is not None and main.argv else run.argv
+    pid = str(run.pid) if run.pid is not None else words.UNKNOWN
+    view += _row("pid", pid, command_words(argv, width - 2 * _MARGIN - _LABEL - 2 - cells(pid)), width)
     view += _row("age", _age(snapshot, main), _parentage(snapshot, main), width)
     log = snapshot.log
     size = f"{words.size(log.size_bytes)}, " if log.size_bytes is not None else ""
@@ -36,34 +41,41 @@ def contact_page(snapshot: Snapshot, width: int, look: Look, *, may_act: bool) -
     )
     view += _row("format", *_format(snapshot), width)
     view += _row("GPUs", *_gpus(snapshot), width)
-    view.append(_warned("end", "?", "its exit status can not be known: no keeper started it", width))
+    view += _warned("end", "?", "its exit status can not be known: no keeper started it", width)
     if run.session:
-        view.append(_warned("danger", "!", f"it lives in {words.one_line(run.session)} and may die at logout", width))
+        view += _warned("danger", "!", f"it lives in {words.one_line(run.session)} and may die at logout", width)
     view.append(BLANK)
-    view.append((strong("  w"), Span("  watch it (plots, log, GPUs; nothing is changed)")))
+    view += _key("w", "watch it (plots, log, GPUs; nothing is changed)", width)
     if may_act:
-        view.append((strong("  r"), Span("  restart it under a keeper; the plan is shown first")))
+        view += _key("r", "restart it under a keeper; the plan is shown first", width)
     return tuple(view)
 
 
 def _row(label: str, fact: str, detail: str, width: int) -> list[Line]:
-    room = width - 2 - _LABEL - 2
-    rows: list[Line] = []
-    for index, text in enumerate(wrap(fact, room)):
-        head = faint(f"  {label if index == 0 else ''}".ljust(_LABEL + 2))
-        rows.append((head, Span(text)))
-    left = room - len(rows[-1][1].text) - 2
-    if detail and left >= 12:
-        rows[-1] = (*rows[-1], dim(f"  {clip(detail, left)}"))
+    """A fact, and what is known of it beside it where that fits as a whole, else below."""
+    room = width - 2 * _MARGIN - _LABEL
+    rows: list[Line] = [(_head(label if index == 0 else ""), Span(text)) for index, text in enumerate(wrap(fact, room))]
+    if detail and width_of(rows[-1]) + 2 + cells(detail) <= width - _MARGIN:
+        rows[-1] = (*rows[-1], dim(f"  {detail}"))
+    elif detail:
+        rows += [(_head(""), dim(text)) for text in wrap(detail, room)]
     return rows
 
 
-def _warned(label: str, mark: str, text: str, width: int) -> Line:
-    return (
-        faint(f"  {label}".ljust(_LABEL + 2)),
-        Span(f"{mark}  ", Role.WARN, True),
-        dim(clip(text, width - _LABEL - 6)),
-    )
+def _warned(label: str, mark: str, text: str, width: int) -> list[Line]:
+    return [
+        (_head(label if index == 0 else ""), Span(f"{mark if index == 0 else ' '}  ", Role.WARN, True), dim(part))
+        for index, part in enumerate(wrap(text, width - 2 * _MARGIN - _LABEL - 3))
+    ]
+
+
+def _key(key: str, text: str, width: int) -> list[Line]:
+    rows = wrap(text, width - 2 * _MARGIN - 3)
+    return [(strong(f"  {key if index == 0 else ' '}"), Span(f"  {part}")) for index, part in enumerate(rows)]
+
+
+def _head(label: str) -> Span:
+    return faint(f"{' ' * _MARGIN}{label}".ljust(_MARGIN + _LABEL))
 
 
 def _matched(argv: tuple[str, ...], main: Process | None) -> str:
