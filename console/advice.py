@@ -1,4 +1,4 @@
-"""What an entry of the catalogue is made of. `console.catalogue` and `console.endings` write entries; nobody else does."""
+"""What an entry of the catalogue is made of. Only `console.catalogue` and `console.endings` write them."""
 
 from __future__ import annotations
 

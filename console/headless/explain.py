@@ -14,11 +14,11 @@ from console.state.postmortem import Evidence, Finding, Piece, examine
 
 HEAD_BYTES: Final = 256 * 1024
 """Settings and headers stand at the start."""
-TAIL_BYTES: Final = 4 * 1024 * 1024
+TAIL_BYTES: Final = 2 * 1024 * 1024
 """The end, the first cause and the steps before them; a log of any size costs no more memory than this."""
 COUNTED_BYTES: Final = 256 * 1024 * 1024
 """Up to here the lines left out are counted, at about a second per gigabyte."""
-_BLOCK: Final = 1024 * 1024
+_BLOCK: Final = 512 * 1024
 _MAX_TEXT: Final = 400
 _WIDEST_SLUG: Final = max(len(reason) for reason in Reason)
 
@@ -43,7 +43,9 @@ def run(path: str, *, exit_status: int | None, signal: str | None, as_json: bool
 def list_all(*, as_json: bool) -> int:
     """Print the catalogue: slug, severity, title."""
     if as_json:
-        reasons = [{"reason": str(slug), "severity": str(e.severity), "title": e.title} for slug, e in CATALOGUE.items()]
+        reasons = [
+            {"reason": str(slug), "severity": str(e.severity), "title": e.title} for slug, e in CATALOGUE.items()
+        ]
         output.emit_json({"reasons": reasons, "exit_code": int(Exit.OK)})
         return Exit.OK
     for slug, entry in CATALOGUE.items():

@@ -1,8 +1,8 @@
 """What the lines of a log say about why a run ended: the first cause, not its consequences.
 
 Walks the lines once, with the signs of `signs` and the shape of tracebacks, and keeps everything that speaks for a
-reason: where, how far it is trusted (the table is in `sign`), and whether it was handled. What comes before new steps was
-handled; so was what a line says was retried, skipped or recovered from. Pure.
+reason: where, and how far it is trusted (the table is in `sign`). What comes before new steps was handled; so was what
+a line says was retried, skipped or recovered from. Pure.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from console.reasons import Reason
 from console.state.events import LogLine
 from console.state.gpumemory import is_held_by_others
 from console.state.sign import Sign, Trust
-from console.state.signs import sign_of
+from console.state.signs import may_be_sign, sign_of
 from console.state.signs_group import CONSEQUENCES
 from console.state.speech import Speech, hear
 
-__all__ = ["Cause", "Trust", "bare", "find_causes", "first_cause", "says_finished", "settled", "telling_line"]
+__all__ = ["Cause", "Trust", "bare", "find_causes", "first_cause", "settled", "telling_line"]
 
 
 class Cause(Struct, frozen=True):
@@ -47,12 +47,18 @@ _RECOVERY_LINES: Final = 3
 _MESSAGE_LINES: Final = 3
 
 _CONSEQUENCE: Final = re.compile(CONSEQUENCES)
-_NO_EXCEPTION: Final = re.compile(r"ChildFailedError|CalledProcessError|Process(?:Raised|Exited)Exception|resource_tracker|SignalException")
+_NO_EXCEPTION: Final = re.compile(
+    r"ChildFailedError|CalledProcessError|Process(?:Raised|Exited)Exception|resource_tracker|SignalException"
+)
 _TABLE_ROW: Final = re.compile(r"^ +(?:exitcode|traceback|Reason|Exit Code) *: ")
 """Rows of torchrun's table of failures and of kubectl's; any other indented line is source code or a stack."""
 _TRACEBACK: Final = re.compile(r"Traceback \(most recent call last\)(?::| ─+╮)?\s*$")
-_IGNORED: Final = re.compile(r"^Exception ignored (?:in|on|while)\b|^Error in atexit\._run_exitfuncs")
-_EXCEPTION_NAME: Final = r"(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Refused|NotFound|Failure)\w*"
+_IGNORED: Final = re.compile(
+    r"^Exception ignored (?:in|on|while)\b|^--- Logging error ---|^Error in atexit\._run_exitfuncs"
+)
+_EXCEPTION_NAME: Final = (
+    r"(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Refused|NotFound|Failure)\w*"
+)
 _EXCEPTION: Final = re.compile(rf"^{_EXCEPTION_NAME}(?:: .*|:)?$")
 _MERGED: Final = re.compile(r"^(?:[A-Z]\w*?(?:Error|Exception)){2,}\b")
 _ANY_DOTTED: Final = re.compile(r"^(?:[a-zA-Z_]\w*\.)*[A-Z_]\w*(?:: .*|:)?$|^(?:[a-z_]\w*\.)+[a-z_]\w*(?:: .*)?$")
@@ -62,35 +68,49 @@ _DURING: Final = "During handling of the above exception"
 _DIRECT: Final = "direct cause of the following exception"
 _ERROR_SHAPE: Final = re.compile(
     r"^(?:fatal|error|panic|Error|FATAL|ERROR|Fatal Python error|fatal error|E)\b:? |"
-    r"\b(?:Training|training|run|Run|job|Job|step|Step|worker|Worker|process|Process) (?:\S+ )?(?:failed|crashed|died|aborted)\b|\b(?:[Uu]ncaught|[Uu]nhandled)\b"
+    r"\b(?:Training|training|run|Run|job|Job|step|Step|worker|Worker|process|Process) (?:\S+ )?(?:failed|crashed"
+    r"|died|aborted)\b|\b(?:[Uu]ncaught|[Uu]nhandled)\b"
 )
 _HANDLED: Final = re.compile(
-    r"(?i)\b(?:re-?try(?:ing)?|re-?tried|retries left|caught|handled|recover(?:ed|ing)|ignor(?:ed|ing)|skip(?:ped|ping)?|fall(?:ing|s)? back|fell back"
-    r"|fallback|suppressed|resolved|continuing|going on|carrying on|proceeding|will (?:be )?re-?(?:try|tried|start)|attempt \d+ ?(?:/|of) ?\d+"
-    r"|re-?connect(?:ed|ing)|re-?running|halv(?:ed|ing)|reduc(?:ed|ing) (?:the )?(?:micro-?)?batch|restart(?:ed|ing) (?:the )?worker|respawn\w*|succeeded)\b"
+    r"(?i)\b(?:re-?try(?:ing)?|re-?tried|retries left|caught|handled|recover(?:ed|ing)|ignor(?:ed|ing)|skip(?:ped"
+    r"|ping)?|fall(?:ing|s)? back|fell back"
+    r"|fallback|suppressed|resolved|continuing|going on|carrying on|proceeding|will (?:be )?re-?(?:try|tried|start)"
+    r"|attempt \d+ ?(?:/|of) ?\d+"
+    r"|re-?connect(?:ed|ing)|re-?running|halv(?:ed|ing)|reduc(?:ed|ing) (?:the )?(?:micro-?)?batch|restart(?:ed"
+    r"|ing) (?:the )?worker|respawn\w*|succeeded)\b"
 )
 _NO_EVENT: Final = re.compile(
-    r"(?i)\b(?:if (?:you|we|it|this|any|a|the|there)\b.{0,40}\b(?:see|get|hit|encounter|run into|experience|occurs?|happens?|fails?|raises?|goes|is)\b|in case of|to (?:avoid|prevent|debug)"
-    r"|simulat\w+|handler (?:for|installed)|would (?:be|cause)|can cause|may cause|might cause|errors? like|such as|checks? (?:for|passed)|test(?:ed|ing)? for|no (?:\w+ )?errors?"
+    r"(?i)\b(?:if (?:you|we|it|this|any|a|the|there)\b.{0,40}\b(?:see|get|hit|encounter|run into|experience|occurs?"
+    r"|happens?|fails?|raises?|goes|is)\b|in case of|to (?:avoid|prevent|debug)"
+    r"|simulat\w+|handler (?:for|installed)|would (?:be|cause)|can cause|may cause|might cause|errors? like|such as"
+    r"|checks? (?:for|passed)|test(?:ed|ing)? for|no (?:\w+ )?errors?"
     r"|0 (?:\w+ )?errors?|without (?:\w+ )?errors?)\b"
 )
 _ORDINARY: Final = re.compile(r"[A-Za-z]{2}|%\|")
 _NOISE: Final = re.compile(
-    r"^\s|^wandb:|^Exception raised from|^frame #|^#\d|^\^C|^[-=*#~─╭╰│]{3,}|^\*{3}|^During |^The above |^For debugging|^Compile with|^CUDA kernel errors"
-    r"|^Set TORCH|^You can suppress|^Search for|^Device-side|^\(most recent|^Please |^See |^Note:|^Hint|^Tip|^Make sure|^Access to |^Cannot access|^Root Cause|^\[\d\]:$"
+    r"^\s|^wandb:|^Exception raised from|^frame #|^#\d|^\^C|^[-=*#~─╭╰│]{3,}|^\*{3}|^During |^The above "
+    r"|^For debugging|^Compile with|^CUDA kernel errors"
+    r"|^Set TORCH|^You can suppress|^Search for|^Device-side|^\(most recent|^Please |^See |^Note:|^Hint|^Tip"
+    r"|^Make sure|^Access to |^Cannot access|^Root Cause|^\[\d\]:$"
 )
-_WORTH: Final = re.compile(
-    r"rror|xception|raceback|nterrupt|kill|ignal|SIG|fault|bus|bort|hang|terminat|memory|time[d-]? ?out|Xid|NVRM|NVML|NVIDIA|nvml|cuda|CUBLAS|CUDNN|gpu"
-    r"|device|fail|not found|no such|denied|annot |can't|wandb|quota|space|full|stale|too many|ancdata|limit|compil|symbol|version|module|corrupt"
-    r"|unexpected|gated|40[13]|nan|inf\b|diverg|scale|empty|starv|insufficient|scope|slice|CANCELLED|barrier|in use|EADDR|lost|ECC|oom|exit|driver"
-    r"|ioctl|tty|terminal|gcc|ninja|python\.h|nvidia|fabric|rendezvous|wait|got stuck|collective|reaped|package|fork|watchdog|\^C|syntax|EOF|magic|truncat"
-    r"|reconnect|KeyboardI|died|in total|aborted|weights|archive|torchvision|numpy|FlashA|PTX|sm_\d|shared|posix_f|no hidden|no batches|token|log ?in",
-    re.IGNORECASE,
+_SHAPES: Final = (
+    "raceback",
+    "rror",
+    "xception",
+    "nterrupt",
+    "Failures:",
+    "Root Cause (first",
+    "Failure",
+    "Timeout",
+    "Refused",
+    "NotFound",
+    "Exit",
 )
+"""What else an error or the frame of one holds."""
 
 
 def find_causes(lines: Sequence[LogLine], steps_at: Collection[int] = ()) -> list[Cause]:
-    """Return everything that speaks for a reason, in the log's order; lines at `steps_at` are steps and speak for none."""
+    """Return everything that speaks for a reason, in the log's order; the steps speak for none."""
     return _Walk(lines, frozenset(steps_at)).causes
 
 
@@ -106,7 +126,7 @@ class _Walk:
         self._just_raised: dict[str, Cause] = {}
         self._in_table = False
         for index, line in enumerate(lines):
-            if index in steps_at or not (self._open or _WORTH.search(line.text)):
+            if index in steps_at or not (self._open or _is_worth(line.text)):
                 continue
             self._take(index, line, hear(line.text))
         self.causes += self._dropped.values()  # what was raised while handling them was cut off
@@ -129,7 +149,8 @@ class _Walk:
             self._open.discard(speaker)
             if speaker in self._ignored:
                 self._ignored.discard(speaker)
-                return
+                if found is None or found.reason is Reason.PYTHON_EXCEPTION:
+                    return
         if found is not None:
             self._add(speaker, found)
 
@@ -167,9 +188,9 @@ class _Walk:
         self._dropped.pop(speaker, None)
         self._merge_message(speaker, found)
         before = self._chained.pop(speaker, None)
-        if before is not None and before < len(self.causes) and found.reason is not Reason.PYTHON_EXCEPTION:
-            if self.causes[before].reason is Reason.PYTHON_EXCEPTION:
-                del self.causes[before]  # the same failure, and the later one names it
+        chained = self.causes[before] if before is not None and before < len(self.causes) else None
+        if chained is not None and chained.reason is Reason.PYTHON_EXCEPTION is not found.reason:
+            self.causes.remove(chained)  # the same failure, and the later one names it
         self.causes.append(found)
         if found.reason is Reason.PYTHON_EXCEPTION:
             self._just_raised[speaker] = found
@@ -183,7 +204,16 @@ class _Walk:
             self.causes.remove(raised)
 
 
-_OF_ITSELF: Final = frozenset({Reason.USER_INTERRUPT, Reason.SIGTERM_EXTERNAL, Reason.SIGHUP, Reason.SEGFAULT, Reason.PYTHON_EXCEPTION})
+_OF_ITSELF: Final = frozenset(
+    {Reason.USER_INTERRUPT, Reason.SIGTERM_EXTERNAL, Reason.SIGHUP, Reason.SEGFAULT, Reason.PYTHON_EXCEPTION}
+)
+
+
+def _is_worth(text: str) -> bool:
+    for shape in _SHAPES:
+        if shape in text:
+            return True
+    return may_be_sign(text)
 
 
 def _cause_of(index: int, line: LogLine, said: Speech, *, in_traceback: bool) -> Cause | None:
@@ -216,15 +246,16 @@ def _cause_of(index: int, line: LogLine, said: Speech, *, in_traceback: bool) ->
 def _is_sure(found: Sign, said: Speech, *, is_exception: bool) -> bool:
     """Whether the words are said by an error, rather than about one."""
     body = said.body
-    if _HANDLED.search(body) and not _WARNING.match(body):
+    match = found.says.search(body)
+    around = body if match is None else f"{body[: match.start()]} {body[match.end() :]}"
+    if _HANDLED.search(around) and not _WARNING.match(body):
         return False
     if said.level in ("W", "I") and not found.quiet:
         return False
     if is_exception or said.level == "E" or _ERROR_SHAPE.search(body):
         return True
-    if _NO_EVENT.search(body) or (_WARNING.match(body) and not found.quiet):
+    if _NO_EVENT.search(around) or (_WARNING.match(body) and not found.quiet):
         return False
-    match = found.says.search(body)
     return found.anywhere or (match is not None and match.start() == 0)
 
 
@@ -265,7 +296,11 @@ def _went_on(cause: Cause, later: Sequence[Cause], lines: Sequence[LogLine], *, 
         if not _ORDINARY.search(body) or _NOISE.match(body) or _CONSEQUENCE.search(body) or sign_of(body) is not None:
             continue
         ordinary += 1
-        if ordinary <= _RECOVERY_LINES and _HANDLED.search(body) and not re.search(r"(?i)\bfail|\berror|give|giving", body):
+        if (
+            ordinary <= _RECOVERY_LINES
+            and _HANDLED.search(body)
+            and not re.search(r"(?i)\bfail|\berror|give|giving", body)
+        ):
             recovered += 1
         if ordinary > QUIET_LINES:
             break
@@ -287,60 +322,6 @@ def first_cause(lines: Sequence[LogLine], *, has_failed: bool = True) -> Cause |
     """Return the first cause that was not handled, of lines that follow the last step."""
     found, _ = settled(find_causes(lines), lines, (), has_failed=has_failed)
     return best(found)
-
-
-# -- ends well --------------------------------------------------------------------------------------------------------
-
-_ENDED_WELL: Final = re.compile(
-    r"\b(?:training|train|finetuning|fine-tuning|pretraining|run|job|experiment)\b.{0,40}\b(?:complete|completed|finished|done|succeeded|ended successfully)\b"
-    r"|\b(?:done|finished|completed) (?:with )?(?:the )?(?:training|finetuning|fine-tuning|pretraining)\b|['\"]train_runtime['\"]"
-    r"|\b(?:complete|completed|finished|done) (?:the )?(?:run|job)\b|\bTrainer\.fit`? stopped: `?max_(?:epochs|steps|time)\b|\bexiting program at iteration\b|\bafter training is done\b"
-    r"|\b(?:reached|hit) (?:the )?max(?:imum)?[_ ](?:steps|iterations|epochs|iters)\b|\ball (?:steps|epochs|iterations) (?:are |were )?(?:done|finished|complete\w*)\b"
-    r"|^all done\b|^done[.!]*$|\bexited successfully\b|\bfinal (?:model|checkpoint|weights) (?:was |has been |is )?(?:saved|written)\b|\b(?:saved|wrote) (?:the )?final (?:model|checkpoint|weights)\b"
-    r"|\bearly stopping (?:triggered|condition met)\b|\btraining time[: ]+\d+:\d+:\d+|\btotal training time\b",
-    re.IGNORECASE,
-)
-_NOT_THE_END: Final = re.compile(
-    r"\b(?:not|never|fail\w*|error|before|until|incomplete|will be|when|once|if|while|unless|epoch|phase|stage|round|warm-?up|eval\w*|valid\w*|download\w*|load\w*"
-    r"|tokeni[sz]\w*|compil\w*|preprocess\w*|so far|steps? \d+ of|percent|reward model|tokenizer|split)\b",
-    re.IGNORECASE,
-)
-_NO_ERRORS: Final = re.compile(r"\b(?:0|no|zero|without(?: any)?) (?:errors?|failures?|failed)\b(?:\(s\))?|\b(?:errors?|failures?|failed)[ :=]+0\b|\b(?:with )?exit code 0\b", re.IGNORECASE)
-_STILL_WAITS: Final = re.compile(
-    r"\b(?:wait(?:ing)?|finali[sz]ing|upload(?:ing)?|sync(?:ing|hroni[sz]ing)|flush(?:ing)?|join(?:ing)?|shut(?:ting)? ?down|tear(?:ing)? ?down|clean(?:ing)? ?up"
-    r"|still (?:running|alive|there)|not exit\w*|process group|destroy\w*|draining|closing|terminating workers)\b",
-    re.IGNORECASE,
-)
-_GONE_AT_LAST: Final = re.compile(r"\bSynced\b|\bFind logs at\b|\bexited\b|\bbye\b|\ball (?:files|uploads|workers) (?:\w+ )?(?:synced|done|finished|exited)\b", re.IGNORECASE)
-_LAST_LINES: Final = 60
-
-
-def finished_at(lines: Sequence[LogLine]) -> int | None:
-    """Return the place of the line among the last ones that says that the training is complete."""
-    for index in range(len(lines) - 1, max(-1, len(lines) - 1 - _LAST_LINES), -1):
-        text = lines[index].text
-        if _ENDED_WELL.search(text) is None:
-            continue
-        body = _NO_ERRORS.sub("", hear(text).body)
-        if "train_runtime" in body or (_ENDED_WELL.search(body) and not _NOT_THE_END.search(body)):
-            return index
-    return None
-
-
-def says_finished(lines: Sequence[LogLine]) -> bool:
-    """Whether one of the last lines says that the training is complete."""
-    return finished_at(lines) is not None
-
-
-def still_waits(lines: Sequence[LogLine], done_at: int) -> LogLine | None:
-    """Return the line behind the done line that tells what the process still waits for."""
-    found = None
-    for line in lines[done_at + 1 :]:
-        if _GONE_AT_LAST.search(line.text):
-            return None
-        if found is None and _STILL_WAITS.search(line.text):
-            found = line
-    return found
 
 
 # -- what to show -----------------------------------------------------------------------------------------------------

@@ -86,7 +86,9 @@ def _cause_facts(cause: Cause | None, lines: Sequence[LogLine], reason: Reason) 
         return (Fact(label="log, last line", text=bare(last.text)),) if last is not None else ()
     is_last = last is not None and last.offset == cause.line.offset
     severity = Severity.ERROR if cause.reason is reason else Severity.WARNING
-    first = Fact(label="log, last line" if is_last else "log, first cause", text=bare(cause.line.text), severity=severity)
+    first = Fact(
+        label="log, last line" if is_last else "log, first cause", text=bare(cause.line.text), severity=severity
+    )
     if is_last or last is None:
         return (first,)
     return (first, Fact(label="log, last line", text=bare(last.text)))

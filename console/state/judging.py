@@ -1,9 +1,9 @@
 """One verdict from all that is known of an end: the log's causes and symptoms, the kernel's count, signal, status.
 
-The questions are asked in the order of trust (the table is in `sign`): did it finish; did the launching line kill itself;
-what does the kernel say; what failed first; of what signal did it die; what does the log show where nobody says that it
-ended. A bare "Killed" is never called a lack of memory, a status of 0 is no completion, and unknown is a reason of its
-own. Pure.
+The questions are asked in the order of trust (the table is in `sign`): did it finish; did the launching line kill
+itself; what does the kernel say; what failed first; of what signal did it die; what does the log show where nobody says
+that it ended. A bare "Killed" is never called a lack of memory, a status of 0 is no completion, and unknown is a reason
+of its own. Pure.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from console.reasons import Reason
 from console.state import texts
-from console.state.causes import Cause, Trust, bare, best, find_causes, finished_at, settled, still_waits, telling_line
+from console.state.causes import Cause, Trust, bare, best, find_causes, settled, telling_line
 from console.state.events import LogLine
+from console.state.finished import finished_at, still_waits
 from console.state.speech import hear
 from console.state.symptoms import Symptom
 
@@ -36,8 +37,12 @@ _SIGABRT = 6
 _EXITED_AS: Final = frozenset({6, 7, 9, 11, 15})
 _SSH_LOST = 255
 _PKILL: Final = re.compile(r"(?:^|[+;&|$#'\"(]\s*|\bsudo )pkill\b(?=.*\s-\w*f\w*\b|\s-\w*f)")
+_LINK_CLOSED: Final = re.compile(r"(?:Shared )?[Cc]onnection to \S+ closed|logout$|exit$")
 _SHELL_ECHO: Final = re.compile(r"^\++ ")
-_OUR_NAMES: Final = re.compile(r"(?i)\((?:python[\w.]*|pt_\w+|torchrun|ray\S*|deepspeed|accelerate|train\S*|run\.sh|cuda-\S+|java|tokio\S*|wandb\S*)\)|task=(?:python|pt_|ray|train)")
+_OUR_NAMES: Final = re.compile(
+    r"(?i)\((?:python[\w.]*|pt_\w+|torchrun|ray\S*|deepspeed|accelerate|train\S*|run\.sh|cuda-\S+|java|tokio\S*"
+    r"|wandb\S*)\)|task=(?:python|pt_|ray|train)"
+)
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -102,7 +107,12 @@ def judge(ended: Ended, told: Told) -> Judged:
     if cause is not None and (cause.trust < Trust.SIGNAL or (signal == _SIGABRT and cause.trust is Trust.GENERAL)):
         return _by_cause(cause)
     if signal is not None:
-        return Judged(reason=_SIGNAL_REASONS.get(signal, Reason.SIGNALLED), detail=_signal_detail(signal, ended), cause=cause)
+        return Judged(
+            reason=_SIGNAL_REASONS.get(signal, Reason.SIGNALLED),
+            detail=_signal_detail(signal, ended),
+            cause=cause,
+            evidence=(cause.line,) if cause is not None else (),
+        )
     if cause is not None and (ended.has_failed or cause.trust is Trust.SIGNAL or not told.symptoms):
         return _by_cause(cause)
     if lasting and not ended.has_failed:
@@ -114,7 +124,11 @@ def _concerns_us(cause: Cause, ended: Ended) -> bool:
     """The kernel kills others, too: a victim of another name is ours only if ours was killed."""
     if cause.reason is not Reason.HOST_OOM or ended.by_signal == 9 or ended.has_failed:
         return True
-    return "(" not in cause.line.text or _OUR_NAMES.search(cause.line.text) is not None or "Task was killed" in cause.line.text
+    return (
+        "(" not in cause.line.text
+        or _OUR_NAMES.search(cause.line.text) is not None
+        or "Task was killed" in cause.line.text
+    )
 
 
 def _by_cause(cause: Cause) -> Judged:
@@ -173,8 +187,10 @@ def _own_pkill(ended: Ended, told: Told) -> LogLine | None:
     """The line with `pkill -f`, when nothing but the word of its death follows."""
     words = [(index, line) for index, line in enumerate(told.lines) if re.search(r"\w", line.text)]
     told_of_death = ended.by_signal in (9, 15) or ended.code == _SSH_LOST
-    for index, line in reversed(words[-4:]):
+    for index, line in reversed(words[-5:]):
         body = hear(line.text).body
+        if _LINK_CLOSED.match(body):
+            continue
         if re.fullmatch(r"(?:\S+: line \d+: +\d+ )?(?:Terminated|Killed)\b.*", body) and not _PKILL.search(body):
             told_of_death = True
             continue

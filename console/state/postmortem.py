@@ -1,7 +1,7 @@
 """A log file alone, and perhaps how its process ended, into a verdict with the lines it rests on.
 
-The whole of what `explain` knows: bytes are cut into lines, steps are found, the rest is `judging`. Pure; the bytes come
-as pieces with their offsets, so that of a huge file the middle may be left out.
+The whole of what `explain` knows: bytes are cut into lines, steps are found, the rest is `judging`. The bytes come as
+pieces with their offsets, so that of a huge file the middle may be left out. Pure.
 """
 
 from __future__ import annotations
@@ -90,10 +90,9 @@ def _read(pieces: Sequence[Piece]) -> tuple[list[LogLine], dict[int, Sample]]:
     for piece in pieces:
         for raw in splitter.feed(piece.data, piece.offset, 0.0):
             take(raw)
-    if (live := splitter.live()) is not None:
+    if splitter.live() is not None:  # a last line without its newline
         for raw in splitter.feed(b"\n", splitter.next_offset, 0.0):
             take(raw)
-        del live
     return lines, samples
 
 
@@ -120,6 +119,4 @@ def _shown(found: Judged, told: Told, course: Course) -> list[LogLine]:
         shown.append(told.lines[course.figures[-1].index])
     if words:
         shown.append(words[-1])
-    offsets: set[int] = set()
-    unique = [line for line in shown if not (line.offset in offsets or offsets.add(line.offset))]
-    return unique
+    return list({line.offset: line for line in shown}.values())

@@ -2,14 +2,15 @@
 
 The order of trust, believed first to last. Within one row the first in time wins, since what fails first is the cause:
 
-| trust     | who speaks                                        | why it stands here                                       |
-| --------- | ------------------------------------------------- | -------------------------------------------------------- |
-| KERNEL    | kernel, driver, systemd, slurm's and ray's memory watch | they did it or saw it, name victim and reason, gain nothing |
-| PROGRAM   | the process that failed, the shell that ran it, the launcher on a signal from outside | it knows its own failure; who is next dies of it |
-| DEATH     | the launcher on the first rank that died by a signal | true, but without the why; still before what others noticed |
-| TIMEOUT   | collectives and stores that waited in vain        | a consequence wherever any rank failed first             |
-| SIGNAL    | `Killed`, `Terminated`, the exit status' signal   | says how, never why: a bare `Killed` is unknown          |
-| GENERAL   | closed connections, broken pipes, aborted peers   | others died: named only where nothing else is known      |
+| trust   | who speaks                                     | why it stands here                                   |
+| ------- | ---------------------------------------------- | ---------------------------------------------------- |
+| KERNEL  | kernel, driver, systemd, slurm's memory watch  | they did it or saw it, and name victim and reason    |
+| PROGRAM | the process that failed, the shell that ran it | it knows its own failure; others die of it           |
+|         | the launcher on a signal from outside          | it got the signal itself                             |
+| DEATH   | the launcher on the first rank that was killed | true, without the why, and before what others notice |
+| TIMEOUT | collectives and stores that waited in vain     | a consequence wherever any rank failed first         |
+| SIGNAL  | `Killed`, `Terminated`, the status' own signal | says how, never why: a bare `Killed` is unknown      |
+| GENERAL | closed connections, broken pipes, dead peers   | others died: named only where nothing else is known  |
 
 Besides: a condition that lasts (`lasting`: NaN, CPU fallback, recompilation) is no end, and is named only where nothing
 ended the run. A status alone proves little: 0 is no completion, 1 is no cause. Pure.
@@ -40,6 +41,8 @@ class Sign:
     """One row of a table: phrases that real programs write, and what must not stand beside them."""
 
     reason: Reason
+    words: tuple[str, ...]
+    """In lower case; a line that holds none of them is never of this sign: the cheap test that most lines fail."""
     says: re.Pattern[str]
     unless: re.Pattern[str] | None = None
     trust: Trust = Trust.PROGRAM
@@ -56,6 +59,7 @@ class Sign:
 
 def sign(
     reason: Reason,
+    words: tuple[str, ...],
     *says: str,
     unless: str = "",
     trust: Trust = Trust.PROGRAM,
@@ -68,6 +72,7 @@ def sign(
     """Make a row; `says` are alternatives."""
     return Sign(
         reason=reason,
+        words=words,
         says=re.compile("|".join(map(_scoped, says))),
         unless=re.compile(_scoped(unless)) if unless else None,
         trust=trust,

@@ -11,6 +11,21 @@ from console.state.sign import Sign, Trust, sign
 GROUP: Final[tuple[Sign, ...]] = (
     sign(
         Reason.PORT_IN_USE,
+        (
+            "(errno: 98",
+            "(os error 98)",
+            "[errno 98]",
+            "being used",
+            "eaddrinuse",
+            "failed to bind",
+            "in use",
+            "is already",
+            "occupied",
+            "only one usage of each socket address",
+            "server socket has failed to listen",
+            "taken",
+            "tried to launch distributed communication on port",
+        ),
         r"(?i)\baddress already in use\b|\bEADDRINUSE\b|\[Errno 98\]|\(errno: 98\b|\(os error 98\)",
         r"(?i)\bport \W?\d+\W? (?:is |was )?(?:already )?(?:in use|occupied|taken|being used)\b|\bport\b.{0,30}\bis already (?:in use|allocated|bound)\b",
         r"(?i)\bTried to launch distributed communication on port\b.{0,60}\banother process\b",
@@ -30,11 +45,25 @@ GROUP: Final[tuple[Sign, ...]] = (
     ),
     sign(
         Reason.DIST_STORE_TIMEOUT,
+        (
+            "after",
+            "barrier",
+            "d out",
+            "diststoreerror",
+            "exceeded",
+            "reached",
+            "rendezvous",
+            "seconds waiting for clients",
+            "socket timeout",
+            "store->",
+            "waitforinput: poll for socket",
+        ),
         r"\bDistStoreError\b|\bRendezvous(?:Timeout|Connection|Closed|State)Error\b",
         r"(?i)\bwaitForInput: poll for socket\b.{0,160}\btimeout\b",
         r"(?i)\bwait timeout after \d+ ?ms, keys\b|\bTimed out after \d+ seconds waiting for clients\b",
         r"(?i)\btimed out initiali[sz]ing process group\b|\bstore[_ ]based[_ ]barrier\b.{0,120}\b(?:timed? ?out|timeout)\b",
         r"(?i)\bfailed to pass monitoredBarrier\b|\bmonitoredBarrier\b.{0,60}\btimed? ?out\b",
+        r"^(?:[\w.]*Error: )?Socket Timeout$|\bgot error: Socket Timeout\b",
         r"(?i)\bclient socket has timed out after\b|\bstore->(?:get|wait|set)\b.{0,120}\b(?:timeout|timed out)\b",
         r"(?i)\b(?:TCPStore|c10d|rendezvous|rdzv|key-value store)\b.{0,120}\b(?:timed out|timeout (?:after|exceeded|reached))",
         r"(?i)\bbarrier (?:timed out|timeout (?:after|exceeded|reached))|\bDEADLINE_EXCEEDED: Barrier timed out\b|\bBarrier timed out\b",
@@ -49,6 +78,21 @@ GROUP: Final[tuple[Sign, ...]] = (
     ),
     sign(
         Reason.NCCL_TIMEOUT,
+        (
+            "collective",
+            "heartbeatmonitor",
+            "milliseconds before timing out",
+            "missed ranks",
+            "nccl time",
+            "observed flight recorder dump signal",
+            "one or more tensors were submitted to be reduced",
+            "received a",
+            "seconds without making progress",
+            "taking the entire process down",
+            "timed out",
+            "timeout at nccl work",
+            "watchdog",
+        ),
         r"(?i)\bwatchdog caught collective operation timeout\b|\bcollective operation timeout\b",
         r"(?i)\bran for \d+ milliseconds before timing out\b",
         r"(?i)\bwatchdog (?:thread )?(?:got stuck|hang|hung)\b|\bgot stuck for \d+ seconds without making progress\b",
@@ -83,11 +127,10 @@ CONSEQUENCES: Final = (
     r"|To enable traceback see|Root Cause \(first observed|\bFAILED$|^=+$|^-+$|^Failures:|NO_OTHER_FAILURES"
     r"|Signal (?:6|15|2) \(SIG(?:ABRT|TERM|INT)\) received|\bexitcode\s*: -?(?:1|2|6|15)\b|failed \(exitcode: -?(?:1|2|6|15)\)"
     r"|return code = -?(?:1|2|6|15)\b|returned non-zero exit status|leaked (?:semaphore|shared_memory)|resource_tracker"
-    r"|ProcessRaisedException|ProcessExitedException.*(?:exit code 1|SIGABRT|SIGTERM)|SignalException: Process \d+ got signal: 15"
+    r"|RayTaskError|SubprocException: An exception occurred in a subprocess|ProcessRaisedException|ProcessExitedException.*(?:exit code 1|SIGABRT|SIGTERM)|SignalException: Process \d+ got signal: 15"
     r"|terminate called (?:after|without)|what\(\): |^Aborted(?: \(core dumped\))?$|Exception raised from|^frame #\d+|Killing subprocess"
     r"|actor (?:died|is dead)|ActorDiedError|RayActorError|WorkerCrashedError|potential root causes"
     r"|Exception in thread|The above exception|destroy_process_group\(\) (?:was|has) not"
     r"|Caught \w+ in (?:DataLoader worker process|replica)|nvidia-smi.*(?:see|run)"
 )
 """What others say after the first has failed, and the frames of tables: never a cause by itself."""
-

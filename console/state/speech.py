@@ -29,24 +29,33 @@ _ZONE: Final = r"(?:Z|[+-]\d\d:?\d\d)?"
 
 _HEAD: Final = re.compile(
     rf"""(?:
-      \[(?:rank|Rank|RANK)[ ]?:?(?P<rank>\d+)\]:? | \[(?:default)?(?P<local>\d+)\]: | (?P<srun>\d+):(?=[ ]) | [Rr]ank[ ]?(?P<said>\d+):
+      \[(?:rank|Rank|RANK)[ ]?:?(?P<rank>\d+)\]:? | \[(?:default)?(?P<local>\d+)\]: | (?P<srun>\d+):(?=[ ])
+      | [Rr]ank[ ]?(?P<said>\d+):
     | \[\d+,(?P<mpi>\d+)\]<std\w+>:?
     | \[PG[ ][^\]]{{0,80}}Rank[ ](?P<group>\d+)\]
     | \((?P<actor>[\w.<>:-]{{1,60}}(?:[ ]\w+)?[ ]pid=\d+)[^()]{{0,60}}\)
     | [|-]?[ ]?\[?\d{{4}}[-/]\d\d[-/]\d\d[T_ ]{_CLOCK}{_ZONE}\]?:?(?:[ ](?:UTC|GMT))?
     | \d\d/\d\d/\d{{4}}[ ]{_CLOCK} | \[\d\d/\d\d/\d\d[ ]{_CLOCK}\] | \d\d/\d\d[ ]{_CLOCK} | \[?{_CLOCK}\]?(?=\s)
-    | (?:[A-Z][a-z]{{2}}[ ])?[A-Z][a-z]{{2}}[ ]{{1,2}}\d{{1,2}}[ ]{_CLOCK}[ ][\w.-]+[ ](?!kernel)[\w.@/:-]+(?:\[\d+\])?: | [A-Z][a-z]{{2}}[ ]{{1,2}}\d{{1,2}}[ ]{_CLOCK}[ ][\w.-]+[ ]kernel:
-    | \[[A-Z][a-z]{{2}}[ ][A-Z][a-z]{{2}}[ ]{{1,2}}\d{{1,2}}[ ]{_CLOCK}[ ]\d{{4}}\] | \[[ ]{{0,6}}\d+\.\d{{6}}\] | kern(?:el)?:
-    | std(?:err|out)[ ][FP](?=[ ]) | [\w.-]+-\d+[ ]{{1,8}}\|(?=[ ])
-    | (?P<glog>[EWIF])\d{{4}}[ ]{_CLOCK}[ ]{{1,3}}(?:\d+[ ])?[\w./-]+:\d+\] | \[(?P<torch>[EWIF])(?:\d{{3,4}}[ ]{_CLOCK})?[ ][\w.]+:\d+\]
+    | (?:[A-Z][a-z]{{2}}[ ])?[A-Z][a-z]{{2}}[ ]{{1,2}}\d{{1,2}}[ ]{_CLOCK}[ ][\w.-]+[ ](?!kernel)[\w.@/:-]+(?:\[\d+\])?:
+    | [A-Z][a-z]{{2}}[ ]{{1,2}}\d{{1,2}}[ ]{_CLOCK}[ ][\w.-]+[ ]kernel:
+    | \[[A-Z][a-z]{{2}}[ ][A-Z][a-z]{{2}}[ ]{{1,2}}\d{{1,2}}[ ]{_CLOCK}[ ]\d{{4}}\] | \[[ ]{{0,6}}\d+\.\d{{6}}\]
+    | kern(?:el)?:
+    | std(?:err|out)[ ][FP](?=[ ]) | std(?:err|out):(?:[ ]{{1,40}}(?=(?:{_LEVEL})\b)|(?=[ ]))
+    | [\w.-]+-\d+[ ]{{1,8}}\|(?=[ ])
+    | (?P<glog>[EWIF])\d{{4}}[ ]{_CLOCK}[ ]{{1,3}}(?:\d+[ ])?[\w./-]+:\d+\]
+    | \[(?P<torch>[EWIF])(?:\d{{3,4}}[ ]{_CLOCK})?[ ][\w.]+:\d+\]
     | (?P<klog>[EWIF])\d{{4}}[ ]{_CLOCK}[ ]{{1,3}}
     | \[(?P<bracket>{_LEVEL})(?:\|[^\]]{{0,80}})?\]:?
-    | (?P<logger>{_LEVEL}):[\w.-]{{1,80}}:(?=\S) | (?P<word>{_LEVEL})(?::[ ]{{0,6}}|[ ]*\||[ ]+-(?=[ ])|(?=[ ]{{1,8}}[\[\w"'(]))
-    | \[[\w.]{{1,40}}\](?=\[(?:{_LEVEL})\]) | -(?=[ ]) | [|-][ ](?=(?:{_LEVEL})\b) | -[ ][\w.-]{{1,60}}[ ]-[ ](?=(?:{_LEVEL})\b) | \|[ ]?(?=[\w.<>]{{1,60}}(?::[\w.<>]+:\d+)?[ ][|-][ ])
+    | (?P<logger>{_LEVEL}):[\w.-]{{1,80}}:(?=\S)
+    | (?P<word>{_LEVEL})(?::[ ]{{0,6}}|[ ]*\||[ ]+-(?=[ ])|[ ]{{1,8}}(?=[\[\w"'(]))
+    | \[[\w.]{{1,40}}\](?=\[(?:{_LEVEL})\]) | -[ ][\w.-]{{1,60}}[ ]-[ ](?=(?:{_LEVEL})\b) | -(?=[ ])
+    | [|-][ ](?=(?:{_LEVEL})\b)
+    | \|[ ]?(?=[\w.<>]{{1,60}}(?::[\w.<>]+:\d+)?[ ][|-][ ])
     | [\w.<>]{{1,60}}:[\w.<>]+:\d+[ ]- | (?!Error)[a-z_]\w*(?:\.\w+){{0,6}}[ ]\|(?=[ ])
     | \[?[\w./-]{{1,120}}\.(?:py|cpp|cc|cu|h|go|rs):\d+(?::\w+)?[\]:]?(?=[ ])
     | [\w.-]+:\d+:\d+[ ]\[(?P<nccl>\d+)\](?=[ ])
     | NCCL[ ](?P<ncclword>WARN|INFO)
+    | (?!step|epoch|iter|batch|rank|gpu|cuda|line|layer|exit|error|wandb)[a-z][a-z.-]{{0,40}}\d{{1,5}}:(?=[ ]\S)
     | slurmstepd:[ ](?=error) | srun:[ ](?=error) | \[launcher\] | \[(?:titan|deepspeed|trainer|worker)\]
     )[ ]?""",
     re.VERBOSE,
@@ -63,10 +72,14 @@ _LOGFMT: Final = re.compile(rf'^(?:\S+=\S+ ){{0,4}}level=({_LEVEL})\b.*?\bmsg="?
 
 _SETTINGS: Final = re.compile(
     r"""^[ ]*(?:
-      [{(\[]['"{(\[] | \{$ | ['"][\w .-]+['"][ ]?: | (?:Namespace|OmegaConf|DictConfig|TrainingArguments|Config|\w*Config|\w*Args|\w*Arguments)[({]
-    | [\w ./-]{0,40}\b(?:config(?:uration)?|args|argv|arguments?|params?|hparams|hyperparameters|settings|options|overrides|namespace|environ(?:ment)?|cmdline|command[ ]line|flags?)\b[\w ]{0,12}[:=]
-    | -{1,2}[a-z][\w-]+(?:[ =]|$) | export[ ]\w+= | [A-Z][A-Z0-9_]{2,}=\S* | \+[ ](?!pkill|killall)
-    | (?!error|fatal|exception|reason|cause|caused\ by|failure|message)[a-z_][\w.-]{0,60}(?:[ ]\.{2,}|[ ]{0,4}[:=])[ ]{0,4}(?:True|False|true|false|None|null|none|yes|no|on|off|-?[\d.]+(?:e[+-]?\d+)?[a-z%]{0,4}|['"\[{(].*)[ ]{0,4},?(?:[ ]{0,4}\#.*)?$
+      [{(\[]['"{(\[] | \{$ | ['"][\w .-]+['"][ ]?:
+      | (?:Namespace|OmegaConf|DictConfig|TrainingArguments|Config|\w*Config|\w*Args|\w*Arguments)[({]
+      | [\w ./-]{0,40}\b(?:config(?:uration)?|args|argv|arguments?|params?|hparams|hyperparameters|settings
+      |options|overrides|namespace|environ(?:ment)?|cmdline|command[ ]line|flags?)\b[\w ]{0,12}[:=]
+      | -{1,2}[a-z][\w-]+(?:[ =]|$) | export[ ]\w+= | [A-Z][A-Z0-9_]{2,}=\S* | \+[ ](?!pkill|killall)
+      | (?!error|fatal|exception|reason|cause|caused\ by|failure|message)[a-z_][\w.-]{0,60}(?:[ ]\.{2,}
+      |[ ]{0,4}[:=])[ ]{0,4}(?:True|False|true|false|None|null|none|yes|no|on|off
+      |-?[\d.]+(?:e[+-]?\d+)?[a-z%]{0,4}|['"\[{(].*)[ ]{0,4},?(?:[ ]{0,4}\#.*)?$
     )""",
     re.VERBOSE,
 )

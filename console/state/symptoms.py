@@ -1,4 +1,4 @@
-"""What the figures of a log show where no line says it: NaN, a jump of the loss, an empty queue, a download that stands.
+"""What the figures of a log show where no line says it: NaN, a jump of the loss, an empty queue, a standing download.
 
 Also finds which lines are steps of a training, in whatever words, and how far it has come. Works on formats that the
 console does not know, by the shapes that trainers share; `metrics` reads the known ones exactly. Pure.
@@ -25,7 +25,8 @@ RECOVERED_TIMES: Final = 1.3
 STEADY_TIMES: Final = 1.5
 SPIKE_BASE: Final = 50
 STARVED_STEPS: Final = 5
-NAN_GRADIENTS: Final = 3
+NAN_GRADIENTS: Final = 2
+GOOD_GRADIENTS: Final = 3
 STALLED_BAR_S: Final = 60.0
 
 
@@ -60,25 +61,41 @@ class Course(Struct, frozen=True, kw_only=True):
 
 _NUMBER: Final = r"[-+]?(?:\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?|nan(?:\.0)?|inf(?:inity)?)"
 _BAR: Final = re.compile(
-    r"(?P<label>[^%|]*?)\d{1,3}%\|[^|]*\| *(?P<step>\d[\d,]*) */ *(?P<total>\d[\d,]*) *\[(?P<spent>[\d:]+)<[^\],]*, *(?P<rate>[^\],]*)(?P<rest>[^\]]*)\]?"
+    r"(?P<label>[^%|]*?)\d{1,3}%\|[^|]*\| *(?P<step>\d[\d,]*) */ *(?P<total>\d[\d,]*) *\[(?P<spent>[\d:]+)<[^\],]*,"
+    r" *(?P<rate>[^\],]*)(?P<rest>[^\]]*)\]?"
 )
 _OTHER_BAR: Final = re.compile(
-    r"(?i)\b(?:map|load\w*|download\w*|fetch\w*|tokeni\w*|generat\w*|filter\w*|saving|upload\w*|eval\w*|valid\w*|test\w*|infer\w*|predict\w*|shard\w*|weights|prepar\w*|prefetch\w*"
-    r"|preprocess\w*|pre-?comput\w*|pack\w*|sampling|decod\w*|encod\w*|compil\w*|captur\w*|warm\w*|check\w*|convert\w*|merg\w*|cach\w*|copy\w*|extract\w*|num_proc|sanity|resolving|materiali\w*|init\w*|steps? per)\b"
+    r"(?i)\b(?:map|load\w*|download\w*|fetch\w*|tokeni\w*|generat\w*|filter\w*|saving|upload\w*|eval\w*|valid\w*"
+    r"|test\w*|infer\w*|predict\w*|shard\w*|weights|prepar\w*|prefetch\w*"
+    r"|preprocess\w*|pre-?comput\w*|pack\w*|sampling|decod\w*|encod\w*|compil\w*|captur\w*|warm\w*|check\w*"
+    r"|convert\w*|merg\w*|cach\w*|copy\w*|extract\w*|num_proc|sanity|resolving|materiali\w*|init\w*|steps? per)\b"
     r"|\.(?:safetensors|bin|json|gguf|pt|parquet|arrow|txt|model)\b"
 )
 _COUNTER: Final = re.compile(
-    r"(?i)(?<![\w.])(?P<word>global[_ ]?step|trainer/global_step|num_updates|steps?|iter(?:ation)?s?|updates?|batch|epoch)['\"]?\s*[:=#\[(|]?\s*\[?(?P<step>\d[\d,]*(?:\.\d+)?)\]?(?:\s*(?:/|of)\s*\[?(?P<total>\d[\d,]*))?"
+    r"(?i)(?<![\w.])(?P<word>global[_ ]?step|trainer/global_step|num_updates|steps?|iter(?:ation)?s?|updates?|batch"
+    r"|epoch)(?:\(\w+\))?['\"]?\s*[:=#\[(|]?\s*\[?(?P<step>\d[\d,]*(?:\.\d+)?)\]?(?:\s*(?:/"
+    r"|of)\s*\[?(?P<total>\d[\d,]*))?"
 )
 _METRIC: Final = re.compile(
-    rf"(?i)(?<![a-z])(?:\w*loss\w*|ppl|perplexity|bpb|acc(?:uracy)?|tok(?:ens)?(?:/s|_per_sec\w*)|lr|learning_rate|reward\w*|grad[_ ]?norm|samples/s(?:ec)?|elapsed time per iteration[^:]*|tflops?|mfu)['\"]?\s*[:=|]?\s*['\"]?{_NUMBER}\b"
+    rf"(?i)(?<![a-z])(?:\w*loss\w*|ppl|perplexity|bpb|acc(?:uracy)?|tok(?:ens)?(?:/s|_per_sec\w*)|lr|learning_rate"
+    rf"|reward\w*|grad[_ ]?norm|samples/s(?:ec)?|elapsed time per iteration[^:]*|tflops?|mfu)['\"]?\s*[:="
+    rf"|]?\s*['\"]?{_NUMBER}\b"
 )
-_NO_STEP: Final = re.compile(r"(?i)\b(?:best|resum\w+|loaded|restor\w+|starting from|config\w*|namespace|args|error|exception|traceback|warning|every|will)\b|=(?:True|False|None)\b")
+_NO_STEP: Final = re.compile(
+    r"(?i)\b(?:best|resum\w+|loaded|restor\w+|starting from|config\w*|namespace|args|error|exception|traceback"
+    r"|warning|every|will)\b|=(?:True|False|None)\b"
+)
 _LOSS: Final = re.compile(
-    rf"(?i)(?<![\w/.-])(?<!val )(?<!eval )(?<!valid )(?<!test )(?<!best )(?<!validation )(?:train(?:ing)?[_/ ]?|tr_|lm[_ ]|total[_ ]|avg[_ ]|mean[_ ]|step[_ ]|running[_ ]|reduced_train_|policy_)?loss(?:/train)?['\"]?\s*[:=|]?\s*['\"]?(?P<val>{_NUMBER})(?![\w.])"
+    rf"(?i)(?<![\w/.-])(?<!val )(?<!eval )(?<!valid )(?<!test )(?<!best )(?<!validation )(?:train(?:ing)?[_/ ]"
+    rf"|(?:(?!val|eval|valid|test|best|dev|aux)[a-z]{{1,16}}[_ ]){{0,3}})?loss(?:/train)?['\"]?\s*[:="
+    rf"|]?\s*['\"]?(?P<val>{_NUMBER})(?![\w.])"
 )
-_GRAD: Final = re.compile(rf"(?i)(?<![\w])(?:grad(?:ient)?[_ ]?norm|gnorm)['\"]?\s*[:=|]?\s*['\"]?(?P<val>{_NUMBER})(?![\w.])")
-_QUEUE: Final = re.compile(r"(?i)\b(?:min_ready|queue_min|pool_size|queue_depth|queue_size|qsize|ready)\s*[=: ]\s*(?P<val>\d+)\b")
+_GRAD: Final = re.compile(
+    rf"(?i)(?<![\w])(?:grad(?:ient)?[_ ]?norm|gnorm)['\"]?\s*[:=|]?\s*['\"]?(?P<val>{_NUMBER})(?![\w.])"
+)
+_QUEUE: Final = re.compile(
+    r"(?i)\b(?:min_ready|queue_min|pool_size|queue_depth|queue_size|qsize|ready)\s*[=: ]\s*(?P<val>\d+)\b"
+)
 _MEGATRON: Final = re.compile(r"\biteration +\d+/ *\d+ \|")
 
 
@@ -111,7 +128,11 @@ def _figures(index: int, text: str, sample: Sample | None) -> Figures | None:
     known = sample is not None and sample.kind is Kind.STEP
     bar = _BAR.match(text) if "%|" in text else None
     if bar is not None:
-        if not known and (_OTHER_BAR.search(bar["label"]) or bar["step"] == "0" or re.search(r"B/s|examples|files", bar["rate"] + bar["rest"])):
+        if not known and (
+            _OTHER_BAR.search(bar["label"])
+            or bar["step"] == "0"
+            or re.search(r"B/s|examples|files", bar["rate"] + bar["rest"])
+        ):
             return None
         figures = Figures(index=index, step=_int(bar["step"]), total=_int(bar["total"]))
         return _with_values(figures, bar["label"] + bar["rest"], sample if known else None)
@@ -148,12 +169,18 @@ def _with_values(figures: Figures, text: str, sample: Sample | None) -> Figures:
             loss = math.nan if sample.loss_state == "nan" else math.inf
         grad = sample.grad_norm if sample.grad_norm is not None else grad
         queue = sample.queue_min if sample.queue_min is not None else queue
-    return Figures(index=figures.index, step=figures.step, total=figures.total, loss=loss, grad_norm=grad, queue_min=queue)
+    return Figures(
+        index=figures.index, step=figures.step, total=figures.total, loss=loss, grad_norm=grad, queue_min=queue
+    )
 
 
 def _value(pattern: re.Pattern[str], text: str) -> float | None:
     match = pattern.search(text)
-    return parse_number(match["val"].lower().replace("infinity", "inf").replace("nan.0", "nan").rstrip(",")) if match is not None else None
+    return (
+        parse_number(match["val"].lower().replace("infinity", "inf").replace("nan.0", "nan").rstrip(","))
+        if match is not None
+        else None
+    )
 
 
 def _int(text: str | None) -> int | None:
@@ -193,16 +220,18 @@ def _is_bad(figures: Figures, lines: Sequence[LogLine]) -> bool:
 
 
 def _bad_gradients(lines: Sequence[LogLine], told: Sequence[Figures]) -> Symptom | None:
-    """A few NaN gradients at the start are the loss scale finding its place; at the end of a longer run they are not."""
+    """NaN gradients at the start are the loss scale finding its place; at the end of a longer run they are not."""
     bad = 0
     for each in reversed(told):
-        if each.grad_norm is None or math.isfinite(each.grad_norm):
+        if each.grad_norm is None or not math.isnan(each.grad_norm):  # infinite ones are how the scale is found
             break
         bad += 1
-    if bad < NAN_GRADIENTS or len(told) - bad < NAN_GRADIENTS:
+    if bad < NAN_GRADIENTS or len(told) - bad < GOOD_GRADIENTS:
         return None
     at = told[-bad]
-    return Symptom(reason=Reason.NAN_LOSS, detail=f"the gradient is not a number in the last {bad} steps", lines=(lines[at.index],))
+    return Symptom(
+        reason=Reason.NAN_LOSS, detail=f"the gradient is not a number in the last {bad} steps", lines=(lines[at.index],)
+    )
 
 
 def _spike(lines: Sequence[LogLine], course: Course) -> Symptom | None:
@@ -220,7 +249,9 @@ def _spike(lines: Sequence[LogLine], course: Course) -> Symptom | None:
             continue
         step = f" at step {texts.count(told[at].step)}" if told[at].step is not None else ""
         detail = f"loss {usual:.4g} -> {max(after):.4g}{step}, {after[-1]:.4g} at the end"
-        return Symptom(reason=Reason.LOSS_SPIKE, detail=detail, lines=(lines[told[at - 1].index], lines[told[at].index]))
+        return Symptom(
+            reason=Reason.LOSS_SPIKE, detail=detail, lines=(lines[told[at - 1].index], lines[told[at].index])
+        )
     return None
 
 
@@ -233,10 +264,12 @@ def _starved(lines: Sequence[LogLine], course: Course) -> Symptom | None:
 
 
 _BYTES_BAR: Final = re.compile(
-    r"(?P<have>[\d.]+ ?[kKMGT]?i?B?) ?/ ?(?P<want>[\d.]+ ?[kKMGT]?i?B?) *\[(?P<spent>[\d:]+)<(?P<left>[^\],]*), *(?P<rate>[^\],]*B/s)"
+    r"(?P<have>[\d.]+ ?[kKMGT]?i?B?) ?/ ?(?P<want>[\d.]+ ?[kKMGT]?i?B?) *\[(?P<spent>[\d:]+)<(?P<left>[^\],]*),"
+    r" *(?P<rate>[^\],]*B/s)"
 )
 _STALL_WORDS: Final = re.compile(
-    r"(?i)\bdownload\w*\b.{0,60}\b(?:stalled|stuck|hung|no progress|not progressing|made no progress)\b|\bno (?:data|bytes)(?: were)? received for \d+|\b0 (?:bytes|B) received (?:for|in) the last"
+    r"(?i)\bdownload\w*\b.{0,60}\b(?:stalled|stuck|hung|no progress|not progressing|made no progress)\b|\bno (?:data"
+    r"|bytes)(?: were)? received for \d+|\b0 (?:bytes|B) received (?:for|in) the last"
 )
 _NOT_STALLED: Final = re.compile(r"(?i)\bno longer|not stalled|resum|retry|timeout[ :=]")
 _LAST_BARS: Final = 6
@@ -260,15 +293,15 @@ def _stalled_download(lines: Sequence[LogLine]) -> Symptom | None:
     frozen = [each for _, each in bars if each["have"] == bar["have"]]
     stood_s = _seconds(frozen[-1]["spent"]) - _seconds(frozen[0]["spent"])
     if (stands and (empty or _seconds(bar["spent"]) >= STALLED_BAR_S)) or stood_s >= STALLED_BAR_S:
-        return Symptom(reason=Reason.DOWNLOAD_STALL, detail=f"{bar['have']} of {bar['want']} after {bar['spent']}", lines=(line,))
+        return Symptom(
+            reason=Reason.DOWNLOAD_STALL, detail=f"{bar['have']} of {bar['want']} after {bar['spent']}", lines=(line,)
+        )
     return None
 
 
 def _last_bar(text: str) -> re.Match[str] | None:
-    found = None
-    for found in _BYTES_BAR.finditer(text):
-        pass
-    return found
+    found = list(_BYTES_BAR.finditer(text))
+    return found[-1] if found else None
 
 
 def _seconds(clock: str) -> float:

@@ -48,14 +48,15 @@ def why(log: str, steps: Training | None = None, *, record: RunRecord | None = N
         ("step 4", {"signal": 11}, Reason.SEGFAULT),
         ("  exitcode  : -11 (pid: 31)", {"code": 1}, Reason.SEGFAULT),
         (TRACEBACK + "OSError: [Errno 28] No space left on device: '/ckpt/a.pt'", {"code": 1}, Reason.DISK_FULL),
-        (TRACEBACK + "OSError: [Errno 28] No space left on device: '/dev/shm/x'", {"code": 1}, Reason.PYTHON_EXCEPTION),
+        (TRACEBACK + "OSError: [Errno 28] No space left on device: '/dev/shm/x'", {"code": 1}, Reason.SHM_EXHAUSTED),
         ("step 4", {"signal": 15}, Reason.SIGTERM_EXTERNAL),
         ("step 4", {"code": 143}, Reason.SIGTERM_EXTERNAL),
         ("W agent.py:71] Received 15 death signal, shutting down workers", {"code": 1}, Reason.SIGTERM_EXTERNAL),
         ("step 4", {"signal": 1}, Reason.SIGHUP),
         ("W agent.py:71] Received 1 death signal, shutting down workers", {"code": 1}, Reason.SIGHUP),
-        ("step 4", {"signal": 7}, Reason.SIGNALLED),
-        ("KeyboardInterrupt", {"code": 130}, Reason.SIGNALLED),
+        ("step 4", {"signal": 7}, Reason.SIGBUS),
+        ("step 4", {"signal": 4}, Reason.SIGNALLED),
+        ("KeyboardInterrupt", {"code": 130}, Reason.USER_INTERRUPT),
         ("loading", {"code": 0}, Reason.EXIT_WITHOUT_STEP),
         ("loading", {"code": 3}, Reason.EXIT_STATUS),
         ("loading", {}, Reason.UNKNOWN),
@@ -193,8 +194,8 @@ def test_line_that_says_done_is_completion_and_its_absence_is_not() -> None:
     steps = Training(step=1860, last_step_offset=0)
 
     assert why("step 1860\ndone training in 66 s", steps, code=0).reason is Reason.COMPLETED
-    assert why("step 1860", steps, code=0).reason is Reason.EXIT_STATUS
-    assert why("step 1860\ntraining not finished", steps, code=0).reason is Reason.EXIT_STATUS
+    assert why("step 1860", steps, code=0).reason is Reason.INCOMPLETE_EXIT0
+    assert why("step 1860\ntraining not finished", steps, code=0).reason is Reason.INCOMPLETE_EXIT0
 
 
 def test_end_far_from_the_last_step_is_no_completion_whatever_the_status() -> None:
