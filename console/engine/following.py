@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 
 from console import protocol
@@ -27,6 +28,9 @@ _log = logging.getLogger(__name__)
 _REQUEST_S = 15.0
 _TAIL_LINES = 400
 _TAIL_EVERY_S = 0.25
+_REST = 2.0
+"""Reading the log may take a third of the loop's time, no more."""
+_RESTS_FROM_S = 0.01  # a thousand lines a second cost less than that a read
 
 
 class Following:
@@ -44,6 +48,8 @@ class Following:
         self.tasks: asyncio.TaskGroup | None = None
         self._link, self._feed, self._now = link, feed, now
         self._flow = LogFlow(metrics, buffer, series)
+        self._owed_bytes, self._rest_s = 0, 0.0
+        self._credit_timer: asyncio.TimerHandle | None = None
         self._buffer = buffer
         self._wanted: events.FollowLog | None = None
         self._bulk_up = False
@@ -71,6 +77,9 @@ class Following:
 
     def bulk_down(self) -> None:
         self._bulk_up, self._attached = False, False
+        if self._credit_timer is not None:  # what is owed is owed to an agent that is gone
+            self._credit_timer.cancel()
+            self._owed_bytes, self._rest_s, self._credit_timer = 0, 0.0, None
         if self._attaching is not None:
             self._attaching.cancel()
             self._attaching = None
@@ -171,16 +180,41 @@ class Following:
     # -- what comes in ------------------------------------------------------------------------------------------------
 
     def take(self, event: protocol.LogEvent, data: bytes, now: float) -> None:
+        began = time.monotonic()
+        try:
+            self._take(event, data, now)
+        finally:
+            if data:
+                self._give_credit(len(data), time.monotonic() - began)
+
+    def _give_credit(self, size_bytes: int, took_s: float) -> None:
+        """Ask for more of the log; after costly chunks only when the screen has had its turn.
+
+        Else a flood of lines takes the whole loop: the host sends as fast as we give credit, and keys wait for ever.
+        """
+        self._owed_bytes += size_bytes
+        self._rest_s += took_s * _REST
+        pause_s = self._rest_s if self._rest_s > _RESTS_FROM_S else 0.0
+        if self._credit_timer is None or pause_s:
+            if self._credit_timer is not None:
+                self._credit_timer.cancel()
+            self._credit_timer = asyncio.get_running_loop().call_later(pause_s, self._send_credit)
+
+    def _send_credit(self) -> None:
+        owed, self._owed_bytes, self._rest_s, self._credit_timer = self._owed_bytes, 0, 0.0, None
+        self._link.bulk_send(protocol.LogCredit(bytes=owed))
+
+    def _take(self, event: protocol.LogEvent, data: bytes, now: float) -> None:
         wanted = self._wanted
-        if data:
-            self._link.bulk_send(protocol.LogCredit(bytes=len(data)))
         if wanted is None or not self._attached or event.path != wanted.path:
             return
         taken = self._flow.take(event, data, self._written_at, now)
         self._feed(events.LogSaid(at=now, follow=wanted.follow, log=event))
         if data:
-            until = self._flow.history_until
-            self._say_samples(wanted, taken.samples, is_history=until is not None and event.offset < until)
+            if taken.history:
+                self._say_samples(wanted, taken.history, is_history=True)
+            if taken.live or not taken.history:  # without any sample, too: lines were read
+                self._say_samples(wanted, taken.live, is_history=False)
         if taken.phase:
             self._feed(events.PhaseSeen(at=now, follow=wanted.follow, text=taken.phase))
         if taken.lines:

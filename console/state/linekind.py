@@ -77,6 +77,8 @@ _EXCEPTION_AFTER: Final = re.compile(r"(?:^|[\]:] )(?:[a-z_][\w.]*\.)?[A-Z]\w*(?
 
 def is_error(text: str) -> bool:
     """Say whether `classify` would call it an error, at a tenth of the price for a step line."""
+    if not _holds_error_word(text) and _GLOG.search(text) is None:
+        return False  # most lines: the prefix need not even be looked for
     start, _ = skip_prefix(text)
     return _glog_level(text, start) in ("E", "F") or _is_error(text, start)
 
@@ -98,11 +100,15 @@ def _glog_level(text: str, start: int) -> str:
     return match["level"] if (match := _GLOG.match(text, start)) is not None else ""
 
 
-def _is_error(text: str, start: int) -> bool:
-    for word in _ERROR_WORDS:
+def _holds_error_word(text: str) -> bool:
+    for word in _ERROR_WORDS:  # noqa: SIM110  any() with a generator takes three times as long
         if word in text:
-            break
-    else:
+            return True
+    return False
+
+
+def _is_error(text: str, start: int) -> bool:
+    if not _holds_error_word(text):
         return False
     if _ERROR_HERE.match(text, start) or _ERROR_ANYWHERE.search(text):
         return True

@@ -54,7 +54,9 @@ def main() -> int:
         for name in options.names or MEASUREMENTS:
             print(f"{name} ...", file=sys.stderr, flush=True)
             try:
-                rows += measure(name, TINY if options.tiny else FULL, Path(folder) / name)
+                measured = measure(name, TINY if options.tiny else FULL, Path(folder) / name)
+                print(table(measured), file=sys.stderr, flush=True)
+                rows += measured
             except Exception as error:  # noqa: BLE001  one that can't be made must not cost the others
                 failed = True
                 print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

@@ -25,7 +25,7 @@ from tests.bench.terminal import Terminal, plain
 
 LINES_PER_S = 1000
 _MARK = re.compile(rb"n=(\d+) t=(\d+\.\d{6})")
-_HELP = "The run never needs this console"
+_HELP = "find an action by its name"
 
 
 def line_to_paint(lab: Lab) -> list[Row]:
@@ -94,7 +94,7 @@ def _paint_delays(screen: Terminal, start: int) -> list[float]:
 
 
 def key_to_paint(lab: Lab) -> list[Row]:
-    target = lab.writing("--bytes-per-s", str(lab.sizes.flood_bytes_per_s))
+    target = lab.writing("--lines-per-s", "100", "--bytes-per-s", str(lab.sizes.flood_bytes_per_s))
     lab.start(target)
     opened, moved, bare = [], [], []
     with lab.console(target, rows=40) as screen, Terminal(EMPTY_APP) as empty:
