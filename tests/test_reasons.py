@@ -1,7 +1,10 @@
 """Every reason has its words."""
 
+from pathlib import Path
+
 import pytest
 
+import console
 from console.model import Severity
 from console.reasons import CATALOGUE, Reason
 
@@ -35,3 +38,13 @@ def test_words_of_an_entry_are_one_line_and_fit_a_sentence(reason: Reason) -> No
 def test_what_is_no_failure_is_not_called_an_error() -> None:
     for reason in (Reason.COMPLETED, Reason.STOPPED_BY_OPERATOR, Reason.OUTPUT_BUFFERED, Reason.FORMAT_UNKNOWN):
         assert CATALOGUE[reason].severity is Severity.INFO
+
+
+def test_every_reason_is_said_by_somebody() -> None:
+    package = Path(console.__file__).parent
+    words_only = {"reasons.py", "catalogue.py", "endings.py"}
+    source = "\n".join(path.read_text("utf-8") for path in package.rglob("*.py") if path.name not in words_only)
+
+    silent = [r for r in Reason if f"Reason.{r.name}" not in source and f'"{r}"' not in source]
+
+    assert silent == []

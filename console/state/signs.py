@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from console.state.sign import Sign
@@ -33,6 +34,7 @@ def may_be_sign(text: str) -> bool:
     return False
 
 
+@lru_cache(maxsize=2048)  # the end of a log is judged anew with every word about a run that is over
 def sign_of(body: str) -> Sign | None:
     """Return the first sign in the words of a line, whatever its shape; None where there is none."""
     lowered = body.lower()

@@ -80,7 +80,7 @@ GROUP: Final[tuple[Sign, ...]] = (
         Reason.NCCL_TIMEOUT,
         (
             "collective",
-            "heartbeatmonitor",
+            "heartbeat",
             "milliseconds before timing out",
             "missed ranks",
             "nccl time",
@@ -97,7 +97,7 @@ GROUP: Final[tuple[Sign, ...]] = (
         r"(?i)\bran for \d+ milliseconds before timing out\b",
         r"(?i)\bwatchdog (?:thread )?(?:got stuck|hang|hung)\b|\bgot stuck for \d+ seconds without making progress\b",
         r"(?i)\bsome NCCL operations have failed or timed out\b|\btaking the entire process down\b",
-        r"(?i)\bHeartbeatMonitor\b.{0,80}\b(?:timed? ?out|stuck|no heartbeat)\b|\bCollective(?:Fingerprint)? .{0,60}\btimed out\b",
+        r"(?i)\bdetected no heartbeat\b|\bHeartbeat ?Monitor\b.{0,80}\b(?:timed out|stuck|no heartbeat)\b|\bCollective(?:Fingerprint)? .{0,60}\btimed out\b",
         r"(?i)\b(?:received a (?:dump|timeout) signal|observed flight recorder dump signal) (?:due to a collective timeout )?from",
         r"(?i)\bNCCL (?:timeout|timed out)\b(?! ?(?:[:=]|set|is|of \d))|\btimeout at NCCL work\b|\bcollective (?:call )?timed out\b",
         r"(?i)\btimed out waiting \d+ ?ms for (?:recv|send) operation\b|\b(?:all_?reduce|all_?gather|broadcast|reduce_?scatter)\b.{0,60}\btimed out\b",

@@ -30,6 +30,7 @@ SYSTEM: Final[tuple[Sign, ...]] = (
         r"\boom_kill (?:event|handler)\b.*\bStep",
         r"killed by the cgroup out-of-memory handler",
         r"\bOOMKilled\b",
+        r"^oom_kill [1-9]\d*$",
         r"memory\.events\b.*\boom_kill[ =:]+[1-9]",
         r"\boom_kill(?: count(?:er)?)?[ =:]+\d+ ?-> ?[1-9]",
         r"Memory limit (?:of the container|exceeded).*kill",

@@ -8,6 +8,7 @@ no errors. Knows one line at a time. Pure.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 
@@ -85,6 +86,7 @@ _SETTINGS: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=2048)  # as in `signs`
 def hear(text: str) -> Speech:
     """Reduce a line. A bar with something glued behind it gives way to that."""
     speaker, level, at = "", "", 0

@@ -1467,4 +1467,215 @@ ENDINGS: Final[tuple[Ending, ...]] = (
         137,
         "SIGKILL",
     ),
+    Ending(
+        "sighup",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nW0214 02:11:53.1 4410 torch/distributed/elastic/agent/server/api.py:719] Received 1 death signal, shutting down workers\nW0214 02:11:53.1 4410 x.py:900] Sending process 4415 closing signal SIGHUP\nTraceback (most recent call last):\ntorch.distributed.elastic.multiprocessing.api.SignalException: Process 4410 got signal: 1",
+        1,
+    ),
+    Ending("sighup", "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n", 129, "SIGHUP"),
+    Ending(
+        "python_exception",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nTraceback (most recent call last):\n  File \"/root/train.py\", line 4, in main\n    f()\nRuntimeError: shape '[8, 4096]' is invalid for input of size 100",
+        0,
+    ),
+    Ending(
+        "invalid_device",
+        "[rank7]: RuntimeError: CUDA error: invalid device ordinal\nW0820 x.py:900] Sending process 4415 closing signal SIGTERM",
+        1,
+    ),
+    Ending(
+        "cuda_oom",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.30 GiB. GPU 5 has a total capacity of 139.81 GiB of which 1.10 GiB is free. Including non-PyTorch memory, this process has 138.70 GiB memory in use. Of the allocated memory 132.10 GiB is allocated by PyTorch, and 4.00 GiB is reserved by PyTorch but unallocated.",
+        1,
+    ),
+    Ending("port_in_use", "OSError: [Errno 98] Address already in use", 1),
+    Ending(
+        "nccl_timeout",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n[rank4]:[E214 02:21:52.4 ProcessGroupNCCL.cpp:1484] [PG ID 0 PG GUID 0 Rank 4] First PG on this rank that detected no heartbeat of its watchdog.\n[rank4]:[E214 02:21:52.4 ProcessGroupNCCL.cpp:1522] [PG ID 0 PG GUID 0 Rank 4] Heartbeat monitor timed out! Process will be terminated after dumping debug info. workMetaList_.size()=1",
+        1,
+    ),
+    Ending("nccl_timeout", "[rank0]: ran for 25624887 milliseconds before timing out.", 1),
+    Ending(
+        "gpu_fell_off_bus",
+        "Feb 14 02:11:50 gpu7 kernel: NVRM: Xid (PCI:0000:03:00): 79, pid=4415, name=python, GPU has fallen off the bus.",
+    ),
+    Ending("gpu_fell_off_bus", "Unable to determine the device handle for GPU1: 0000:03:00.0: Unknown Error"),
+    Ending(
+        "gpu_fell_off_bus",
+        "nvidia-smi: No devices were found\nNVRM: GPU 0000:03:00.0: RmInitAdapter failed! (0x26:0x65:1239)\nNVRM: GPU 0000:03:00.0: GPU has fallen off the bus.",
+    ),
+    Ending(
+        "sigkill_unknown",
+        "Root Cause (first observed failure):\n[0]:\n  time      : x\n  host      : gpu7\n  rank      : 4 (local_rank: 4)\n  exitcode  : -9 (pid: 4419)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 4419",
+        1,
+    ),
+    Ending(
+        "shm_exhausted",
+        "gpu7:4410:4415 [3] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device\n[rank3]: torch.distributed.DistBackendError: NCCL error, unhandled system error",
+        1,
+    ),
+    Ending("disk_full", "RuntimeError: [enforce fail at inline_container.cc:424] . unexpected pos 1024 vs 964", 1),
+    Ending("disk_full", "RuntimeError: PytorchStreamWriter failed writing file data/14: file write failed", 1),
+    Ending(
+        "inductor_cache_race",
+        "[rank3]: torch._inductor.exc.InductorError: FileNotFoundError: [Errno 2] No such file or directory: '/tmp/torchinductor_root/ab/.123.tmp' -> '/tmp/torchinductor_root/ab/x.py'",
+        1,
+    ),
+    Ending("too_many_files", "RuntimeError: received 0 items of ancdata", 1),
+    Ending(
+        "nan_loss",
+        "step 239 | loss 1.31 | tok/s 20,318\nstep 240 | loss nan | tok/s 20,318\nstep 250 | loss nan | tok/s 20,318",
+    ),
+    Ending("nan_loss", "{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 9.77e-06, 'epoch': 0.53}"),
+    Ending(
+        "nan_loss",
+        "{'loss': '0', 'grad_norm': 'nan', 'learning_rate': '9.77e-06', 'epoch': '0.53'}\n{'loss': '0', 'grad_norm': 'nan', 'learning_rate': '9.77e-06', 'epoch': '0.54'}",
+    ),
+    Ending(
+        "nan_loss",
+        " iteration     5425/  250000 | elapsed time per iteration (ms): 4229.2 | learning rate: 2.999E-04 | global batch size: 8 | lm loss: 2.1E+00 | loss scale: 1.0 | grad norm: 0.4 |\n iteration     5426/  250000 | elapsed time per iteration (ms): 4229.2 | learning rate: 2.999E-04 | global batch size: 8 | loss scale: 1.0 | grad norm: nan |",
+    ),
+    Ending("sigkill_unknown", "", 137, "SIGKILL"),
+    Ending("sigkill_unknown", "", 137),
+    Ending("completed", "step 60000/60000 | loss 0.9912 | tok/s 20,301\ntraining complete\n", 0),
+    Ending(
+        "completed",
+        "step 60000/60000 | loss 1.2734 | tok/s 20,318 | min_ready=6 max_depth=16\nresource_tracker: There appear to be 2 leaked semaphore objects to clean up at shutdown\n",
+        0,
+    ),
+    Ending(
+        "completed",
+        "{'loss': 1.2, 'epoch': 1.0}\n{'train_runtime': 5012.8, 'train_samples_per_second': 3.99}\nException ignored in: <function WeakrefCallback>\n",
+        0,
+    ),
+    Ending(
+        "user_interrupt",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n^C\nTraceback (most recent call last):\nKeyboardInterrupt",
+        130,
+        "SIGINT",
+    ),
+    Ending(
+        "cgroup_oom",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n--- memory.events ---\nlow 0\nhigh 0\nmax 812\noom 1\noom_kill 1",
+        137,
+        "SIGKILL",
+    ),
+    Ending(
+        "host_oom",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nE0820 x.py:874] failed (exitcode: -9) local_rank: 4 (pid: 4419)\n--- dmesg ---\n[1234.5] Out of memory: Killed process 4419 (python) total-vm:1kB",
+        1,
+    ),
+    Ending(
+        "gpu_memory_held",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 14.12 MiB is free. Process 100 has 70.10 GiB memory in use. Process 101 has 8.10 GiB memory in use. Of the allocated memory 7.5 GiB is allocated by PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated.",
+        1,
+    ),
+    Ending(
+        "python_exception",
+        "[rank2]: Traceback (most recent call last):\n[rank2]: ValueError: x\n[rank0]:[E214 02:21:52.4 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1) ran for 600000 milliseconds before timing out.\nRoot Cause (first observed failure):\n[0]:\n  exitcode  : -6 (pid: 9)",
+        1,
+    ),
+    Ending(
+        "python_exception",
+        "Traceback (most recent call last):\n  File \"/root/train.py\", line 4, in main\n    f()\nFileNotFoundError: [Errno 2] No such file or directory: '/data/train.jsonl'",
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\ntorch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a network error, NCCL version 2.20',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\njson.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\nMemoryError: Unable to allocate 12.0 GiB for an array with shape (1, 2)',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\nRuntimeError: Error(s) in loading state_dict for Drafter:\n\tMissing key(s) in state_dict: "layers.0.weight". ',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\nIndexError: list index out of range',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\nOSError: [Errno 5] Input/output error',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\ntriton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\nTimeoutError: [Errno 110] Connection timed out',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        "Traceback (most recent call last):\n  File \"/root/train.py\", line 4, in main\n    f()\nrequests.exceptions.ReadTimeout: HTTPSConnectionPool(host='huggingface.co', port=443): Read timed out. (read timeout=10)",
+        1,
+    ),
+    Ending(
+        "python_exception",
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\ntorch._dynamo.exc.InternalTorchDynamoError: TypeError: unhashable type',
+        1,
+    ),
+    Ending(
+        "python_exception",
+        "Traceback (most recent call last):\n  File \"/root/train.py\", line 4, in main\n    f()\nAttributeError: 'NoneType' object has no attribute 'shape'",
+        1,
+    ),
+    Ending("sigterm_external", "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n", 143, "SIGTERM"),
+    Ending("segfault", "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n", 139, "SIGSEGV"),
+    Ending("sigbus", "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n", 135, "SIGBUS"),
+    Ending(
+        "incomplete_exit0",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nstep 1850 | loss 1.2734 | tok/s 20,318 | min_ready=6 max_depth=16\n",
+        0,
+    ),
+    Ending(
+        "queue_starved",
+        "step 1840 | loss 1.2734 | tok/s 20,318 | min_ready=0 max_depth=16\n[2026-02-14 02:20:00] WARNING target pool is empty, drafters idle for 480 s",
+    ),
+    Ending("queue_starved", "INFO queue starved: min_ready=0 for 540 s, targets push 0 batches"),
+    Ending(
+        "loss_spike",
+        "step 1700 | loss 1.27 | tok/s 20,318\nstep 1710 | loss 1.268 | tok/s 20,318\nstep 1720 | loss 1.271 | tok/s 20,318\nstep 1730 | loss 1.266 | tok/s 20,318\nstep 1740 | loss 4.91 | tok/s 20,318\nstep 1750 | loss 4.8 | tok/s 20,318\nstep 1760 | loss 4.7 | tok/s 20,318\nstep 1770 | loss 4.71 | tok/s 20,318\n",
+    ),
+    Ending(
+        "recompile_limit",
+        "torch._dynamo hit config.recompile_limit (8)\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n",
+    ),
+    Ending(
+        "dataloader_killed",
+        "RuntimeError: DataLoader worker (pid 1) is killed by signal: Killed. \n--- dmesg ---\n(no oom lines)",
+        1,
+    ),
+    Ending(
+        "download_stall",
+        "Fetching 4 files:   0%|          | 0/4 [00:00<?, ?it/s]\rmodel.safetensors:   0%|          | 0.00/54.8G [12:00<?, ?B/s]",
+    ),
+    Ending("wandb_login", "wandb: Enter your choice: "),
+    Ending(
+        "gpu_lost_in_container",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\ngpu telemetry: Failed to initialize NVML: Unknown Error",
+    ),
+    Ending(
+        "cuda_fork",
+        "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method\nmain: waiting for worker",
+    ),
+    Ending(
+        "ecc_error",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nNVRM: Xid (PCI:0000:c1:00): 48, pid=1, DBE (double bit error) ECC Error\nNVRM: Xid (PCI:0000:c1:00): 63, Row Remapper",
+    ),
 )

@@ -348,4 +348,62 @@ HEALTHY: Final[tuple[Healthy, ...]] = (
     ),
     Healthy("    raise ValueError('bad')\n"),
     Healthy("wandb: WARNING Unable to render progress bar, see the user log for details\nstep 4 | loss 2 | tok/s 9\n"),
+    Healthy(
+        "NVRM: Xid (PCI:0000:c1:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row marked for remapping, reset gpu to activate.\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy("NVRM: Xid (PCI:0000:c1:00): 63, pid=1, name=python, Row remapping event\n"),
+    Healthy(
+        "step 1840 | loss 1.2734 | tok/s 20,318 | min_ready=16 max_depth=16\n[2026-02-14 02:12:00] loop.py:280 INFO Pool full (pool_size=64), back-pressure on targets\nstep 1840 | loss 1.2734 | tok/s 20,318 | min_ready=16 max_depth=16\n"
+    ),
+    Healthy(
+        "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy("step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nSaving checkpoint at step 2000...\n"),
+    Healthy("Loading checkpoint shards:  50%|█████     | 2/4 [04:10<04:10, 125.0s/it]"),
+    Healthy("Map (num_proc=8):  12%|█▏        | 14000/120675 [18:57<2:20:37, 12.69 examples/s]"),
+    Healthy("compiling... first step takes about 7 minutes\n"),
+    Healthy(
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nWARNING: error_rate=0.1 errors=0 failed=0 killed=0\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy(
+        "ERROR:root:sample 5 broken, skipped\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nstep 1850 | loss 1.2734 | tok/s 20,318 | min_ready=6 max_depth=16\n"
+    ),
+    Healthy(
+        'Traceback (most recent call last):\n  File "/root/train.py", line 4, in main\n    f()\nValueError: broken sample\nWARNING: sample skipped\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nstep 1850 | loss 1.2734 | tok/s 20,318 | min_ready=6 max_depth=16\n'
+    ),
+    Healthy(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\nretrying with batch 4\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nstep 1850 | loss 1.2734 | tok/s 20,318 | min_ready=6 max_depth=16\n"
+    ),
+    Healthy(
+        "def f():\n    raise RuntimeError('CUDA out of memory')  # source dump\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy(
+        "[rank3]:[W820 04:15:17.5 socket.cpp:460] [c10d] waitForInput: poll for socket returned 0, likely a timeout\n[rank3]: retry ok\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nstep 1850 | loss 1.2734 | tok/s 20,318 | min_ready=6 max_depth=16\n"
+    ),
+    Healthy(
+        "gpu7:1:2 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 22.\ngpu7:1:2 [0] misc/ibvwrap.cc:66 NCCL WARN Call to ibv_open_device failed\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy(
+        "gpu7:1:2 [0] NCCL WARN NET/IB : No device found.\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy("step 10 | loss 1.27 | tok/s 9\nLoss is nan guard: ok\nstep 11 | loss 1.27 | tok/s 9\n"),
+    Healthy("{'loss': 1.2, 'grad_norm': nan, 'learning_rate': 0.0, 'epoch': 0.0}\n"),
+    Healthy("Killed by operator: none\nRestart count: 0\n"),
+    Healthy(
+        "systemd[1]: Started session-3.scope\nsystemd-logind[7]: Removed session 2.\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy(
+        "torch.distributed.elastic: max_restarts=3, exitcode of the last attempt: 0\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy("FAILED tests: 0\nOK\n"),
+    Healthy(
+        "2026-02-14 02:11:52 - ERROR - evaluation harness: 3 of 100 answers failed to parse\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nstep 1850 | loss 1.2734 | tok/s 20,318 | min_ready=6 max_depth=16\n"
+    ),
+    Healthy("2026-02-14 02:11:52 - ERROR - 3 of 100 answers failed to parse\n"),
+    Healthy(
+        "Exception counters: {'ValueError': 0, 'KeyError': 0}\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"
+    ),
+    Healthy(
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\nEpoch 1 validation: error 12.1 %, top-5 error 3.1 %\n"
+    ),
 )
