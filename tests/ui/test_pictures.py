@@ -67,7 +67,8 @@ def test_overview(scene: str, size: tuple[int, int], snap_compare: Compare) -> N
 
 
 @pytest.mark.parametrize(
-    "scene", ["stalled", "ended", "nan", "slow", "idle", "connecting", "refused", "by-hand", "late", "read-only"]
+    "scene",
+    ["stopping", "stalled", "ended", "nan", "slow", "idle", "connecting", "refused", "by-hand", "late", "read-only"],
 )
 def test_other_states(scene: str, snap_compare: Compare) -> None:
     assert snap_compare(_app(scene), terminal_size=(120, 36), run_before=_settled)
@@ -89,8 +90,18 @@ def test_dialogs(key: str, plan: Any, shows: str, size: tuple[int, int], snap_co
     assert snap_compare(app, terminal_size=size, run_before=_after(key, shows=shows))
 
 
-def test_help(snap_compare: Compare) -> None:
-    assert snap_compare(_app("healthy"), terminal_size=(120, 36), run_before=_after("question_mark", shows="all keys"))
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_help(size: tuple[int, int], snap_compare: Compare) -> None:
+    before = _after("question_mark", shows="oldest line that is loaded")
+    assert snap_compare(_app("healthy"), terminal_size=size, run_before=before)
+
+
+def test_edit(snap_compare: Compare) -> None:
+    async def before(pilot: Pilot[Any]) -> None:
+        await _after("r", shows="about 3m 45s")(pilot)
+        await _after("e", "down", "x", shows="WANDB_API_KEY")(pilot)
+
+    assert snap_compare(_app("healthy"), terminal_size=(80, 24), run_before=before)
 
 
 def test_light_theme(snap_compare: Compare) -> None:
