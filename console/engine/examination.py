@@ -283,7 +283,8 @@ def understood(target: Target, data: bytes, offset: int, path: str) -> tuple[str
 
 
 def _hop_words(hop: Reached) -> str:
-    return f"{hop.shown}  {hop.version}  {hop.connect_s * 1000:.0f} ms  host key {hop.host_key}"
+    version = hop.version.partition(" ")[0]  # what follows is the distribution's own remark
+    return f"{hop.shown}  {version}  {hop.connect_s * 1000:.0f} ms  host key {hop.host_key}"
 
 
 def _entry_words(target: Target) -> str:

@@ -16,7 +16,7 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("around", ["{}", "token {} was used", "x={}", '{{"a": "{}"}}', "--flag {}", "[{}]", "A\n{}\nB"])
+@pytest.mark.parametrize("around", ["{}", "token {} was used", "x={}", '{{"a": "{}"}}', "-f {}", "[{}]", "A\n{}\nB"])
 def test_what_has_the_shape_of_a_key_is_hidden(secret: str, around: str) -> None:
     assert secret not in scrub.scrub(around.format(secret))
 
