@@ -99,12 +99,17 @@ class Transaction:
         """Take the lock and make sure that the world is the plan's. Raises: Refused."""
         asked = self._asked
         self._acquire()
-        if asked.boot != procfs.boot_identity() or procfs.boottime() > asked.expires_bt:
-            raise Refused("request_expired", "the request was valid until %.0f s ago" % self._late_s())
+        self._refuse_expired()
         self._compare()
         if asked.action == "restart":
             self._check_paths()
+        self._refuse_expired()  # looking took its time, and a container can be frozen at any moment
         self._journal.set(state="accepted")
+
+    def _refuse_expired(self) -> None:
+        asked = self._asked
+        if asked.boot != procfs.boot_identity() or procfs.boottime() > asked.expires_bt:
+            raise Refused("request_expired", "the request was valid until %.0f s ago" % self._late_s())
 
     def _acquire(self) -> None:
         asked = self._asked
@@ -205,7 +210,6 @@ class Transaction:
             self._journal.end("killing", "skipped", why="nothing ran")
             return
         self._stage("killing")
-        self._looked_bt = procfs.boottime()
         before = self._gpus.await_sample(0.0, 1.0)
         pids = {pid for pid, _ in victims}
         held = _held_bytes(before, pids)
