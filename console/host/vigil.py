@@ -71,7 +71,7 @@ class Vigil:
         self._stopped_by: Optional[Dict[str, Any]] = None
         self._stop_began: Dict[str, float] = {}
         self._release: Optional[gpuwatch.Release] = None
-        self._told_end: Optional[runtree.Reaped] = None
+        self._told_end: Any = None
         self._due: Dict[str, float] = {}
         self._wakeup = _wakeup_pipe()
 
@@ -206,15 +206,20 @@ class Vigil:
     def _tell_early_end(self) -> None:
         """Write the exit record of a run that has ended although stragglers of it live."""
         end = self._tree.verdict()
-        if end is None or end == self._told_end or not self._tree.members:
+        if end is None or not self._tree.members:
             return
-        self._told_end = end
+        # Ranks that die of their trainer's death are no stragglers a moment later.
+        told = (end.ident, sorted(self._tree.members))
+        if told == self._told_end:
+            return
+        self._told_end = told
         record = exitrecord.of_run(self._tree, end, self._spawned.bt, self._stopped_by, self._memory, all_gone=False)
         exitrecord.write(self._asked.run_dir, record)
         self._fail_start(record, end)
         words = "%s left: %s" % (len(record["stragglers"]), ", ".join(record["stragglers"]))
+        self._journal.status["detail"] = words
         self._note_full_disk(end)
-        self._journal.set(state=self._end_state(), detail=words)
+        self._journal.set(state=self._end_state())
 
     def _finish(self) -> None:
         end = self._tree.verdict() or self._tree.main_end()
