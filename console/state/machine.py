@@ -83,6 +83,8 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
             return _link_up(state, event), ()
         case events.LinkWentDown():
             return _link_down(state, event), ()
+        case events.BulkWentDown():
+            return _bulk_down(state, event), ()
         case events.LinkRtt():
             clock = _synced(state.clock, event.at, event.bt, event.wall, event.rtt_s)
             return replace(heard(state), clock=clock, link=replace(heard(state).link, rtt_s=event.rtt_s)), ()
@@ -145,6 +147,7 @@ def _link_up(state: TargetState, event: events.LinkWentUp) -> TargetState:
         reason=None,
         detail="",
         label=event.label or state.link.label,
+        log_lost=None,
     )
     host = replace(state.host, boot=event.boot, booted_wall=event.booted_wall, is_fresh=False)
     clock = Clock() if event.boot != state.host.boot else state.clock
@@ -170,6 +173,12 @@ def _link_down(state: TargetState, event: events.LinkWentDown) -> TargetState:
         detail=event.detail,
     )
     return replace(state, link=link, host=replace(state.host, is_fresh=False))
+
+
+def _bulk_down(state: TargetState, event: events.BulkWentDown) -> TargetState:
+    """What comes of the log when it is back was written meanwhile, nobody saw when."""
+    log = replace(state.log, is_catching_up=state.follow is not None)
+    return replace(state, link=replace(state.link, log_lost=event.detail), log=log)
 
 
 # -- what the host says -----------------------------------------------------------------------------------------------
@@ -223,7 +232,8 @@ def _tick(state: TargetState) -> TargetState:
     if now_bt is None or stage is None or state.launch.state(stage) is not StageState.ACTIVE:
         return state
     began_bt = state.launch.mark(stage).began_bt
-    if began_bt is not None and now_bt - began_bt > min(deadline_s(state.target.deadlines, stage), _far_s(state, stage)):
+    limit_s = min(deadline_s(state.target.deadlines, stage), _far_s(state, stage))
+    if began_bt is not None and now_bt - began_bt > limit_s:
         return launched(state, launch.DeadlinePassed(stage=stage))
     return state
 
