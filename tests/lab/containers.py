@@ -130,7 +130,8 @@ class Container:
 
     def touch_uvm(self) -> str:
         """Make /dev/nvidia-uvm a regular file, so that a process which opens it looks as one that uses CUDA."""
-        self.path("/dev/nvidia-uvm").touch(mode=0o666)
+        # From inside: /dev of an unprivileged container takes no file of an owner that it doesn't know.
+        self.run(["sh", "-c", "touch /dev/nvidia-uvm && chmod 666 /dev/nvidia-uvm"])
         return "/dev/nvidia-uvm"
 
     def processes(self) -> dict[int, list[str]]:

@@ -88,9 +88,12 @@ class Training:
 
     def write_run(self, options: str = "", *, shebang: str = "#!/bin/bash", mode: int = 0o755) -> None:
         """Write /root/run.sh, which executes the trainer in its place."""
-        line = f"exec python3 -u /root/{SCRIPT} {_OPTIONS} {options}"
         cache = f"mkdir -p {CACHE}/fx00 && head -c 100000 /dev/zero >{CACHE}/fx00/kernel.so"
-        self.container.write("/root/run.sh", f"{shebang}\n{cache}\n{line}\n", mode=mode)
+        self.container.write("/root/run.sh", f"{shebang}\n{cache}\nexec {self.line(options)}\n", mode=mode)
+
+    def line(self, options: str = "") -> str:
+        """Return the words that run the trainer, for a run.sh of another kind."""
+        return f"python3 -u /root/{SCRIPT} {_OPTIONS} {options}".rstrip()
 
     def fault(self, name: str) -> None:
         """Make the next start go wrong (or the run at once, where the fault is one of those)."""
