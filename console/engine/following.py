@@ -16,6 +16,8 @@ from console.engine import requests
 from console.engine.growth import GrowthIndex
 from console.engine.logflow import HEAD_BYTES, TAIL_BYTES, LogFlow, Taken
 from console.link.link import Link
+from console.link.tasks import started
+from console.model import Stage
 from console.reasons import ConsoleError, Exit
 from console.state import events, texts
 from console.state.formatrules import Kind
@@ -28,8 +30,9 @@ _log = logging.getLogger(__name__)
 _REQUEST_S = 15.0
 _TAIL_LINES = 400
 _TAIL_EVERY_S = 0.25
-_REST = 2.0
-"""Reading the log may take a third of the loop's time, no more."""
+_REST = 1.0
+"""Reading the log may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would
+count others' work as ours, and the log would fall behind."""
 _RESTS_FROM_S = 0.01  # a thousand lines a second cost less than that a read
 
 
@@ -113,15 +116,14 @@ class Following:
             self._wanted = None
 
     def read_head(self, effect: events.ReadHead) -> None:
-        if self.tasks is not None:
-            self.tasks.create_task(self._tell_step_times(effect), name="read-head")
+        started(self.tasks, self._tell_step_times(effect), "read-head")
 
     def _attach_soon(self) -> None:
         if self._wanted is None or not self._bulk_up or self.tasks is None:
             return
         if self._attaching is not None:
             self._attaching.cancel()
-        self._attaching = self.tasks.create_task(self._attach(self._wanted), name="attach")
+        self._attaching = started(self.tasks, self._attach(self._wanted), "attach")
 
     async def _attach(self, wanted: events.FollowLog) -> None:
         try:
@@ -180,12 +182,12 @@ class Following:
     # -- what comes in ------------------------------------------------------------------------------------------------
 
     def take(self, event: protocol.LogEvent, data: bytes, now: float) -> None:
-        began = time.monotonic()
+        began = time.thread_time()
         try:
             self._take(event, data, now)
         finally:
             if data:
-                self._give_credit(len(data), time.monotonic() - began)
+                self._give_credit(len(data), time.thread_time() - began)
 
     def _give_credit(self, size_bytes: int, took_s: float) -> None:
         """Ask for more of the log; after costly chunks only when the screen has had its turn.
@@ -229,8 +231,9 @@ class Following:
         record, wanted = self._record, self._wanted
         if record is None or wanted is None or record.id != wanted.run:
             return
-        main, ended = record.main, record.exit
-        if main is not None and "started" not in self._marked:
+        main, ended, spawned = record.main, record.exit, record.stages.get(Stage.SPAWNED)
+        # The keeper writes down who is to be the run before it is executed; the evidence comes with the exec.
+        if main is not None and spawned is not None and spawned.evidence and "started" not in self._marked:
             self._marked.add("started")
             inode = f", log opened (inode {record.log.inode})" if record.log and record.log.inode else ""
             self._buffer.mark(f"started  pid {main.pid}{inode}", self._at(record.spawned_bt))
