@@ -15,6 +15,8 @@ from . import files
 
 NAME = "request.json"
 CONTROL = "control"
+WITHDRAWN_BT = 0.0
+"""As the time of expiry: nobody waits for it any more."""
 _MAX_LINE_BYTES = 4096  # PIPE_BUF: a line is written whole or not at all
 
 Ident = Tuple[int, int]
@@ -76,6 +78,12 @@ def read(run_dir: str) -> Request:
         )
     except (KeyError, TypeError) as error:
         raise ValueError("%s lacks %s" % (os.path.join(run_dir, NAME), error)) from error
+
+
+def is_withdrawn(asked: Request) -> bool:
+    """Whether the agent has given this request up since it was read."""
+    raw = files.read_json(asked.run_dir, NAME)
+    return raw is not None and raw.get("expires_bt") == WITHDRAWN_BT
 
 
 def scrub(asked: Request, env: Dict[str, str]) -> None:

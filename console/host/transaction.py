@@ -105,6 +105,9 @@ class Transaction:
             self._check_paths()
         self._refuse_expired()  # looking took its time, and a container can be frozen at any moment
         self._journal.set(state="accepted")
+        # In this order: an agent that gives up withdraws first and then looks for our word, so one sees the other.
+        if request.is_withdrawn(asked):
+            raise Refused("keeper_not_started", "the request was withdrawn: its first word took too long")
 
     def _refuse_expired(self) -> None:
         asked = self._asked

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from console.host import files, lock, procfs, request
+from console.host import files, lock, procfs, request, startkeeper
 from tests.host.agentprocess import pythons
-from tests.host.keeperlab import Lab, alive, ended, exit_record, ident, mode_of, reached, status
+from tests.host.keeperlab import REPOSITORY, Lab, alive, ended, exit_record, ident, mode_of, reached, status
 from tests.waiting import until
 
 IGNORES_TERM = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready'); time.sleep(600)"
@@ -405,6 +405,39 @@ def test_expired_request_is_refused(lab: Lab) -> None:
     assert old.poll() is None
 
 
+_HELD_UP = """
+import sys; sys.path.insert(0, sys.argv[2])
+from console.host import keeper, transaction
+compare = transaction.Transaction._compare
+def held_up(self):
+    compare(self)
+    open(sys.argv[3]).read()
+transaction.Transaction._compare = held_up
+keeper.main(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("how", ["withdrawn", "expired"])
+def test_request_that_is_given_up_while_the_keeper_still_looks_is_not_carried_out(lab: Lab, how: str) -> None:
+    lab.trainer()
+    old = lab.start(lab.work / "run.sh")
+    gate = lab.folder / "gate"
+    os.mkfifo(gate)
+    ttl_s = 60.0 if how == "withdrawn" else 1.0
+    directory = lab.request("r1", replaces=[ident(old.pid)], expires_bt=procfs.boottime() + ttl_s)
+    lab.start(sys.executable, "-I", "-c", _HELD_UP, directory, REPOSITORY, gate)
+    with gate.open("w"):  # opens once the keeper is there
+        if how == "withdrawn":
+            startkeeper.withdraw(str(directory))
+        else:
+            until(lambda: procfs.boottime() > request.read(str(directory)).expires_bt, 5)
+
+    reason = reached(directory, "refused", "running")["reason"]
+
+    assert reason == ("keeper_not_started" if how == "withdrawn" else "request_expired")
+    assert old.poll() is None
+
+
 def test_request_of_another_boot_is_refused(lab: Lab) -> None:
     lab.trainer()
 
@@ -516,7 +549,7 @@ def test_keeper_lost_between_kill_and_spawn_starts_nothing_and_says_where_it_was
     found = status(directory)
     assert found["stages"]["killing"]["state"] == "done"
     assert (found["state"], found["stages"]["spawned"]["state"]) == ("spawned", "active")
-    assert "main" not in found
+    assert not procfs.is_alive(found["main"]["pid"], found["main"]["start"])
 
     following, _ = lab.launch("r2", replaced_id="r1")
     assert reached(following, "running")["stages"]["killing"]["why"] == "nothing ran"
