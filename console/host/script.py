@@ -71,10 +71,11 @@ def _not_executable(path: str, name: str) -> Optional[Problem]:
         return Problem("exec_not_permitted", f"{name}: {error.strerror}")
     if stat.S_ISDIR(mode):
         return Problem("exec_not_permitted", f"{name} is a directory")
-    if not os.access(path, os.X_OK):
-        return Problem("exec_not_permitted", f"{name} is not executable (mode {mode & 0o7777:o}); chmod +x it")
+    # Before access(2), which refuses on such a mount whatever the mode: chmod would not help.
     if os.statvfs(path).f_flag & _ST_NOEXEC:
         return Problem("exec_not_permitted", f"{name} lies on a filesystem mounted noexec")
+    if not os.access(path, os.X_OK):
+        return Problem("exec_not_permitted", f"{name} is not executable (mode {mode & 0o7777:o}); chmod +x it")
     return None
 
 

@@ -201,10 +201,10 @@ def explain(number: int, path: str) -> Tuple[str, str]:
 def _not_permitted(path: str, found: os.stat_result, interpreter: List[str], words: str) -> Tuple[str, str]:
     if stat.S_ISDIR(found.st_mode):
         return "exec_not_permitted", "%s is a directory" % path
+    if os.statvfs(path).f_flag & os.ST_NOEXEC:  # before access(2), which refuses there whatever the mode
+        return "exec_not_permitted", "%s is on a filesystem mounted noexec" % path
     if not os.access(path, os.X_OK):
         return "exec_not_permitted", "%s is not executable (mode %04o)" % (path, stat.S_IMODE(found.st_mode))
-    if os.statvfs(path).f_flag & os.ST_NOEXEC:
-        return "exec_not_permitted", "%s is on a filesystem mounted noexec" % path
     if interpreter and not os.access(interpreter[0], os.X_OK):
         return "bad_interpreter", "%s: interpreter %r is not executable" % (path, interpreter[0])
     return "exec_not_permitted", "%s: %s" % (path, words)
