@@ -11,7 +11,7 @@ import os
 import signal
 import stat
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 _BUSY_TRIES, _BUSY_S = 10, 0.05  # ETXTBSY: somebody is still writing the file, as after a checkout or an rsync
 _RUN_UMASK = 0o022
@@ -85,17 +85,37 @@ def resolve(command: str, path: str, cwd: str) -> str:
     raise SpawnError("command_not_found", "%s is not on PATH (%s)" % (command, path), errno.ENOENT)
 
 
-def spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], log: OpenedLog, oom_score_adj: str) -> int:
-    """Fork and execute `argv` in a session of its own; return its pid once exec succeeded. Raises: SpawnError."""
+def spawn(
+    argv: Sequence[str],
+    cwd: str,
+    env: Mapping[str, str],
+    log: OpenedLog,
+    oom_score_adj: str,
+    forked: Callable[[int], None] = lambda pid: None,
+) -> int:
+    """Fork and execute `argv` in a session of its own; return its pid once exec succeeded. Raises: SpawnError.
+
+    `forked` is told the pid before anything is executed: a keeper killed between exec and its journal would leave a run
+    that nobody knows of. Killed before it has returned, it leaves none.
+    """
     program = resolve(argv[0], env.get("PATH", os.defpath), cwd)
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     reader, writer = os.pipe()
+    go, starter = os.pipe()
     keeper = os.getpid()
     pid = os.fork()
     if pid == 0:
+        os.close(starter)
+        if not os.read(go, 1):
+            os._exit(127)  # the keeper is gone
         _become(program, argv, cwd, env, (null, log.fd, log.fd), oom_score_adj, writer, keeper)
-    os.close(writer)
-    os.close(null)
+    for descriptor in (writer, null, go):
+        os.close(descriptor)
+    try:
+        forked(pid)
+        os.write(starter, b"g")
+    finally:
+        os.close(starter)
     with os.fdopen(reader, "rb") as pipe:
         told = pipe.read()  # ends at exec: the pipe is close-on-exec
     if not told:

@@ -40,6 +40,7 @@ _FROZEN_S = 5.0
 _SHORT_SPACE_BYTES = 5 * gpuwatch.GIB
 
 Ident = request.Ident
+OpenedLog = spawn.OpenedLog
 
 
 class Refused(Exception):
@@ -390,8 +391,10 @@ class Transaction:
         self._gpus.take_baseline(self._killed_bt)
         try:
             opened = spawn.open_log(asked.log_path)
-            pid = spawn.spawn(self._spec["command"], self._spec["cwd"], env, opened, oom_score_adj)
+            note = lambda pid: self._note_main(pid, opened)  # noqa: E731
+            pid = spawn.spawn(self._spec["command"], self._spec["cwd"], env, opened, oom_score_adj, note)
         except spawn.SpawnError as error:
+            self._journal.status["main"] = self._journal.status["spawned_bt"] = None
             raise Failed("spawned", error.reason, error.detail, error.number) from error
         stat = procfs.read_stat(pid)
         return Spawned((pid, stat.start if stat is not None else 0), opened, procfs.boottime())
@@ -402,6 +405,15 @@ class Transaction:
         if late_s > _STALE_S or (late_s > 0.0 and self._was_frozen):
             how = ", frozen meanwhile" if self._was_frozen else ""
             raise Failed("spawned", "request_expired", "expired %.0f s ago, while at it%s" % (late_s, how))
+
+    def _note_main(self, pid: int, log: OpenedLog) -> None:
+        """Journal who will be the run, before it is: see spawn."""
+        stat = procfs.read_stat(pid)
+        self._journal.set(
+            main={"pid": pid, "start": stat.start if stat is not None else 0},
+            spawned_bt=procfs.boottime(),
+            log={"path": log.path, "dev": log.dev, "inode": log.inode},
+        )
 
     def _stage(self, name: str) -> None:
         self._lock.update(stage=name)
