@@ -139,6 +139,25 @@ def test_deadline_passed_is_a_warning_and_never_a_failure() -> None:
     assert story.stage(Stage.CUDA).state is DONE
 
 
+def test_stage_far_beyond_the_longest_of_past_launches_is_late_before_its_deadline_with_both_figures() -> None:
+    story = Story().launched().gpus(contexts=6)
+    story.tell(events.HistoryKnown(at=story.at, usual_s={Stage.CUDA: 40.0}, longest_s={Stage.CUDA: 50.0}, launches=5))
+    assert story.ticks(95).stage(Stage.CUDA).state is ACTIVE
+
+    story.ticks(10)
+
+    assert story.stage(Stage.CUDA).state is StageState.LATE
+    assert story.snapshot.reason is not None
+    assert "usually 40 s, longest 50 s" in story.snapshot.reason.facts[0].text
+
+
+def test_quick_launches_of_the_past_make_no_stage_late_within_a_minute() -> None:
+    story = Story().launched().gpus(contexts=6)
+    story.tell(events.HistoryKnown(at=story.at, usual_s={Stage.CUDA: 1.0}, longest_s={Stage.CUDA: 2.0}, launches=5))
+
+    assert story.ticks(55).stage(Stage.CUDA).state is ACTIVE
+
+
 def test_no_stage_is_called_late_while_the_link_is_lost() -> None:
     story = Story().launched().gpus(contexts=6).down().ticks(400)
 
