@@ -252,6 +252,8 @@ class LogStatus(Struct, frozen=True, kw_only=True):
     """When it last grew."""
     caught_up: bool = False
     """Everything up to `size_bytes` has been read."""
+    lost: str | None = None
+    """Why the connection that carries the log is down while the link is up; None where it isn't."""
 
 
 class Process(Struct, frozen=True, kw_only=True):

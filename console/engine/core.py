@@ -24,6 +24,7 @@ from console.engine.past import Past
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
 from console.link.link import Link
 from console.link.payload import build_payload, entry_line
+from console.link.tasks import owned_tasks, started
 from console.model import Accepted, Diagnosis, LinkState, Overrides, PastRun, Plan, Snapshot
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 from console.state import events, machine
@@ -64,7 +65,8 @@ class Engine:
         self._changed = asyncio.Event()
         self._announce: asyncio.TimerHandle | None = None
         self._tasks: asyncio.TaskGroup | None = None
-        self._failed: ConsoleError | None = None
+        self._bug: Exception | None = None
+        self._broken = asyncio.Event()
         self.bells: list[events.RingBell] = []
         """Failures that happened while we watched; the face that rings takes them out."""
 
@@ -87,13 +89,18 @@ class Engine:
         return self.target.env
 
     async def until(self, predicate: Callable[[Snapshot], T | None], deadline: float | None) -> T | None:
-        """Return the predicate's first result that isn't None, or None when the loop's time passes `deadline`."""
+        """Return the predicate's first result that isn't None, or None when the loop's time passes `deadline`.
+
+        Raises: the bug that ended the engine, if one has: nothing would ever change any more.
+        """
         loop = asyncio.get_running_loop()
         while True:
             self._changed.clear()
             found = predicate(self.snapshot)
             if found is not None:
                 return found
+            if self._bug is not None:
+                raise self._bug
             left = 1.0 if deadline is None else min(1.0, deadline - loop.time())
             if left <= 0:
                 return None
@@ -213,15 +220,38 @@ class Engine:
     # -- life ---------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Watch until cancelled.
+
+        Raises: the first bug, wherever it was: in a task, a timer's callback or a listener.
+        """
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with owned_tasks() as tasks:
                 self._tasks = self._following.tasks = self._past.tasks = tasks
                 tasks.create_task(self._link.run(), name="link")
                 tasks.create_task(self._tick(), name="tick")
+                await self._raise_bug()
+        except Exception as bug:
+            self._break(bug)
+            raise
         finally:
-            self._remember()
+            self._tasks = self._following.tasks = self._past.tasks = None
+            if self._announce is not None:
+                self._announce.cancel()
+            if self._bug is None:
+                self._remember()
             await self._past.close()
+
+    def _break(self, bug: Exception) -> None:
+        """End the engine with this bug: one in a callback would only be logged, and the console go on half-dead."""
+        if self._bug is None:
+            self._bug = bug
+            self._broken.set()
+            self._changed.set()
+
+    async def _raise_bug(self) -> None:
+        await self._broken.wait()
+        if self._bug is not None:
+            raise self._bug
 
     async def _tick(self) -> None:
         while True:
@@ -239,11 +269,19 @@ class Engine:
     # -- from the link ------------------------------------------------------------------------------------------------
 
     def _on_link(self, event: LinkEvent) -> None:
-        now = self.now()
+        try:
+            self._heard(event, self.now())
+        except ConsoleError:
+            raise  # the link takes itself down over it
+        except Exception as bug:  # noqa: BLE001 - some events come out of callbacks: it is raised where it ends the engine
+            self._break(bug)
+
+    def _heard(self, event: LinkEvent, now: float) -> None:
         match event:
             case LinkUp():
                 self._came_up(event, now)
             case LinkDown():
+                self._following.bulk_down()  # the link says nothing more of it
                 retry_at = now + event.retry_in_s if event.retry_in_s is not None else None
                 self._feed(
                     events.LinkWentDown(
@@ -261,6 +299,7 @@ class Engine:
                 self._following.bulk_up()
             case BulkDown():
                 self._following.bulk_down()
+                self._feed(events.BulkWentDown(at=now, detail=event.detail))
             case AgentSaid():
                 self._agent_said(event, now)
             case _:
@@ -281,8 +320,7 @@ class Engine:
             )
         )
         self._past.reached(f"{hello.node}:{self.target.state_dir or hello.state_dir}")
-        if self._tasks is not None:
-            self._tasks.create_task(self._watch(), name="watch")
+        started(self._tasks, self._watch(), "watch")
 
     async def _watch(self) -> None:
         """Tell the fresh agent what to watch."""
@@ -361,5 +399,8 @@ class Engine:
     def _tell(self) -> None:
         self._announce = None
         self._changed.set()
-        for listener in list(self.on_change):
-            listener()
+        try:
+            for listener in list(self.on_change):
+                listener()
+        except Exception as bug:  # noqa: BLE001 - mostly called by a timer: see _break
+            self._break(bug)

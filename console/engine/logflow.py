@@ -31,13 +31,19 @@ Clock = Callable[[int], float]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a chunk of the log brought."""
+    """What a chunk of the log brought; a chunk that spans the place where history ends brings both kinds."""
 
-    samples: tuple[Sample, ...] = ()
+    history: tuple[Sample, ...] = ()
+    """Of lines written before we came."""
+    live: tuple[Sample, ...] = ()
     lines: int = 0
     phase: str = ""
     restarted: bool = False
     """The file was truncated or replaced: offsets begin anew."""
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        return self.history + self.live
 
 
 @dataclass(slots=True)
@@ -123,16 +129,18 @@ class LogFlow:
             self._jump(event, now)
         lines = self._splitter.feed(data, event.offset, now)
         self._before = (self._before + data)[-FINGERPRINT_BYTES:]
-        samples: list[Sample] = []
+        samples: dict[bool, list[Sample]] = {False: [], True: []}
         placed = [line if self._is_live(line) else _dated(line, clock) for line in lines]
         for line in placed:
-            samples += self._sample(line, live=self._is_live(line))
+            is_live = self._is_live(line)
+            samples[is_live] += self._sample(line, live=is_live)
         added = self.buffer.append(placed)
         live = self._splitter.live()
         self.buffer.set_live(live)
         if live is not None:
-            samples += self._sample(live, live=self._is_live(live))
-        return Taken(tuple(samples), added, self._phase(placed, live), restarted)
+            is_live = self._is_live(live)
+            samples[is_live] += self._sample(live, live=is_live)
+        return Taken(tuple(samples[False]), tuple(samples[True]), added, self._phase(placed, live), restarted)
 
     @property
     def understood(self) -> tuple[int, int, str | None]:

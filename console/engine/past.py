@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from console.history import ledger
 from console.history.entry import CLEARED, KEPT, Entry, Observed, cache_kind, entry, is_launch
 from console.history.usual import Outlook
+from console.link.tasks import started
 from console.model import Overrides, PastRun, Plan, Snapshot, Stage, StageState, Verdict
 from console.protocol import RunRecord, StateEvent
 from console.reasons import ConsoleError, Exit, Reason
@@ -172,12 +173,7 @@ class Past:
         if not is_due or not self._place or self.tasks is None or self._now() < self._again_at:
             return
         if self._working is None or self._working.done():
-            work = self._work()
-            try:
-                self._working = self.tasks.create_task(work, name="ledger")
-            except RuntimeError:  # the engine is ending, while its link still hands over what has come
-                work.close()
-                self.tasks = None
+            self._working = started(self.tasks, self._work(), "ledger")
 
     async def _work(self) -> None:
         while self._due or self._is_stale:

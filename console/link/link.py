@@ -82,7 +82,10 @@ class Link:
     def bulk_send(self, operation: LogCredit) -> None:
         """Say something that isn't answered; dropped while bulk is down, since its agent is gone too."""
         if self._bulk.channel is not None:
-            self._bulk.channel.send(operation)
+            try:
+                self._bulk.channel.send(operation)
+            except ConsoleError:
+                pass  # it is about to be taken down
 
     async def _serve(self) -> None:
         try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from console.reasons import ConsoleError
 
@@ -22,6 +23,17 @@ async def owned_tasks() -> AsyncIterator[asyncio.TaskGroup]:
             raise asyncio.CancelledError from None
         leaves = list(_leaves(group))
         raise next((leaf for leaf in leaves if not isinstance(leaf, ConsoleError)), leaves[0]) from None
+
+
+def started(tasks: asyncio.TaskGroup | None, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None] | None:
+    """Start a task that belongs to the group; None where the group is ending or not there, and nothing is started."""
+    if tasks is not None:
+        try:
+            return tasks.create_task(work, name=name)
+        except RuntimeError:
+            pass  # it is shutting down: the last events of a link come while the console is being closed
+    work.close()
+    return None
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

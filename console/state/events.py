@@ -44,6 +44,13 @@ class LinkWentDown(Struct, frozen=True, kw_only=True):
     """None: refused, not tried again by itself."""
 
 
+class BulkWentDown(Struct, frozen=True, kw_only=True):
+    """The connection that carries the log is gone, control goes on; the next LogSaid says that it is back."""
+
+    at: float
+    detail: str = ""
+
+
 class LinkRtt(Struct, frozen=True, kw_only=True):
     """A Pong has come: the host's clocks and how long the round trip took."""
 
@@ -189,6 +196,7 @@ class Tick(Struct, frozen=True, kw_only=True):
 Event = (
     LinkWentUp
     | LinkWentDown
+    | BulkWentDown
     | LinkRtt
     | HostSaid
     | ProcsSaid

@@ -57,6 +57,8 @@ def assess(state: TargetState, now: float) -> Health:
     """Judge a run that is alive and past its launch, or in its last stage."""
     if state.training.bad_since_step is not None:
         return _nan(state, now)
+    if state.link.log_lost is not None:
+        return Health()  # no step can be seen: that none is, tells nothing of the run
     if state.training.step is None:
         return _unseen_steps(state, now)
     if (stalled := _stall(state, now)) is not None:
@@ -187,7 +189,9 @@ def _log_words(state: TargetState, now: float) -> str:
 
 
 def log_silence_s(state: TargetState, now: float) -> float | None:
-    """How long the log has not grown, at least: since it last did, or since it is watched."""
+    """How long the log has not grown, at least: since it last did, or since it is watched. None while it can't be."""
+    if state.link.log_lost is not None:
+        return None
     since = state.log.grew_at
     if since is None and state.follow is not None:
         since = state.follow.began_at

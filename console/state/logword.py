@@ -66,7 +66,8 @@ def from_log(
     state = heard(state)
     match event:
         case events.LogSaid():
-            return replace(state, log=_log_said(state.log, event, state.at)), ()
+            link = replace(state.link, log_lost=None)
+            return replace(state, link=link, log=_log_said(state.log, event, state.at)), ()
         case events.PhaseSeen():
             phase = event.text if state.training.step is None else ""
             return replace(state, training=replace(state.training, phase=phase)), ()

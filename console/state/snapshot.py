@@ -355,6 +355,7 @@ def _log(state: TargetState) -> LogStatus:
         at=log.at,
         grew_at=log.grew_at,
         caught_up=log.has_caught_up,
+        lost=state.link.log_lost if state.link.state is LinkState.UP else None,
     )
 
 
@@ -402,6 +403,6 @@ def _ages(state: TargetState, now: float) -> Ages:
     up = state.link.state is LinkState.UP
     log = age(state.log.at)
     # A silent log sends nothing: with the link up it is as young as the last word of the host.
-    if log is not None and up:
+    if log is not None and up and state.link.log_lost is None:
         log = min(log, age(state.link.last_word_at) or log)
     return Ages(link=age(state.link.last_word_at), log=log, gpu=age(state.gpus.at), process=age(state.procs.at))

@@ -46,6 +46,8 @@ class LinkFacts(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     detail: str = ""
     label: str = ""
+    log_lost: str | None = None
+    """Why the connection of the log alone is down; None while it isn't."""
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):

@@ -46,6 +46,9 @@ def _right(snapshot: Snapshot, look: Look, following: bool, unseen: int) -> Span
     run = snapshot.run
     if run is not None and run.alive is False and run.exit is not None and run.exit.at is not None:
         return faint(f"ended {words.clock(run.exit.at, look.zone)}")
+    if log.lost is not None:
+        age = age_span(snapshot.ages.log, PERIOD_S, stale=True)
+        return Span(f"log connection lost · {age.text}", Role.WARN, True)
     match log.state:
         case LogState.TRUNCATED | LogState.ROTATED | LogState.DELETED | LogState.UNREADABLE:
             return Span(log.state.value, Role.WARN, True)
@@ -67,6 +70,8 @@ def empty_log(snapshot: Snapshot) -> str:
     """What stands in the pane while it has no line."""
     log = snapshot.log
     path = words.one_line(log.path or "")
+    if log.lost is not None:
+        return f"the log's connection is lost: {words.one_line(log.lost)}"
     match log.state:
         case LogState.MISSING:
             return f"log not there yet: {path}" + (f" ({words.one_line(log.detail)})" if log.detail else "")
