@@ -413,6 +413,13 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     color: str | None = None
     """The target's accent from the config (`red` marks production)."""
 
+    @property
+    def steps_at_stake(self) -> int | None:
+        """Steps since the last checkpoint, which a stop now would lose; None where no step is known of a live run."""
+        if self.run is None or not self.run.alive or self.progress.step is None:
+            return None
+        return self.progress.step - (self.progress.checkpoint_step or 0)
+
 
 class CheckState(StrEnum):
     OK = "ok"

@@ -114,10 +114,6 @@ def accepted(taken: Taken, action: str) -> Accepted:
 
 def plan_from_wire(wire: WirePlan, target: str, config: Target, overrides: Overrides, snapshot: Snapshot) -> Plan:
     """Return the host's plan with what the log says is lost by it."""
-    progress, run = snapshot.progress, snapshot.run
-    lost = None
-    if run and run.alive and progress.step is not None:
-        lost = progress.step - (progress.checkpoint_step or 0)
     return Plan(
         plan_id=wire.plan_id,
         action=wire.action,
@@ -130,8 +126,8 @@ def plan_from_wire(wire: WirePlan, target: str, config: Target, overrides: Overr
         replaced_name=wire.replaced_name,
         replaced_id=wire.replaced_id,
         replaced_by_hand=wire.by_hand,
-        lost_steps=lost if wire.replaces else None,
-        checkpoint_step=progress.checkpoint_step,
+        lost_steps=snapshot.steps_at_stake if wire.replaces else None,
+        checkpoint_step=snapshot.progress.checkpoint_step,
         gpu_bytes=wire.gpu_bytes,
         bystanders=tuple(process(each) for each in wire.bystanders),
         caches=tuple(

@@ -399,6 +399,15 @@ def test_a_refused_plan_has_no_button_and_its_check_stands_first() -> None:
     assert "may not be executed" in text_of(view.rows[0])
 
 
+def test_steps_that_a_kill_would_lose_are_those_of_now_not_of_when_the_plan_was_made() -> None:
+    progress = replace(fixtures.HEALTHY.progress, step=18_905, checkpoint_step=18_000)
+    later = replace(fixtures.HEALTHY, progress=progress)
+
+    view = plan_view(fixtures.RESTART_PLAN, later, Overrides(), 106, LOOK)
+
+    assert any("905 steps" in text_of(row) and "since checkpoint 18,000" in text_of(row) for row in view.rows)
+
+
 def test_enter_may_start_only_where_nothing_is_killed() -> None:
     kills = plan_view(fixtures.RESTART_PLAN, fixtures.HEALTHY, Overrides(), 106, LOOK)
     starts = plan_view(fixtures.START_PLAN, fixtures.IDLE, Overrides(), 106, LOOK)

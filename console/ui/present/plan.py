@@ -173,17 +173,23 @@ def _kill_rows(plan: Plan, snapshot: Snapshot, width: int, look: Look, narrow: b
     doing = whole_facts(_doing(snapshot), max(0, width - _LABEL - cells(name) - 2), ", ")
     head: Line = (_label("kill"), strong(name), Span(f"  {doing}"))
     rows: list[Line] = [head if _fits(head, "", width) else (_label("kill"), strong(clip(name, width - _LABEL)))]
-    if plan.lost_steps:
-        took = ""
-        step_s = snapshot.progress.usual_step_s
-        if step_s is not None and not narrow:
-            took = f" ({words.span(plan.lost_steps * step_s)})"
-        since = f" since checkpoint {words.count(plan.checkpoint_step)}" if plan.checkpoint_step is not None else ""
-        lost = f"{words.plural(plan.lost_steps, 'step')}{took}{since} are lost"
-        rows += _warn_rows(lost, width)
+    rows += _lost_rows(plan, snapshot, width, narrow)
     rows += process_rows(plan.replaces, width - _LABEL, memory=not narrow, label=_label(""))
     rows += [(_label(""), faint(text)) for text in wrap_facts(_how(plan, narrow), width - _LABEL, " · ")]
     return rows
+
+
+def _lost_rows(plan: Plan, snapshot: Snapshot, width: int, narrow: bool) -> list[Line]:
+    """What a kill at this moment would lose: it grows while the plan is read."""
+    steps, progress = snapshot.steps_at_stake, snapshot.progress
+    checkpoint = progress.checkpoint_step
+    if steps is None:  # the link is lost, or the log not read yet: what was known when the plan was made
+        steps, checkpoint = plan.lost_steps, plan.checkpoint_step
+    if not steps:
+        return []
+    took = f" ({words.span(steps * progress.usual_step_s)})" if progress.usual_step_s is not None and not narrow else ""
+    since = f" since checkpoint {words.count(checkpoint)}" if checkpoint is not None else ""
+    return _warn_rows(f"{words.plural(steps, 'step')}{took}{since} are lost", width)
 
 
 def _doing(snapshot: Snapshot) -> list[str]:

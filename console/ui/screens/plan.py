@@ -174,7 +174,10 @@ class PlanScreen(ModalScreen[None]):
         return (pids, run and (run.id, run.alive), lock and (lock.operator, lock.run_id), snapshot.link.state)
 
     def _watch_world(self) -> None:
-        if self._plan is None or self._busy or self._world_now() == self._world:
+        if self._plan is None or self._busy:
+            return
+        if self._world_now() == self._world:
+            self._show()  # the run goes on meanwhile: its age, its rate and what would be lost
             return
         self._world = self._world_now()
         if self._snapshot.link.state is LinkState.UP:
