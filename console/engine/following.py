@@ -127,10 +127,12 @@ class Following:
 
     async def _attach(self, wanted: events.FollowLog) -> None:
         try:
-            await self._load_growth(wanted.run)
+            growth = await self._load_growth(wanted.run)
             self._flow.history_until = None
             size = 0
-            if not wanted.from_start and not self._flow.can_resume:
+            # A young run's log is short, unless it floods: then its head and its end are enough, too.
+            whole = wanted.from_start and growth.last_size_bytes <= HEAD_BYTES + TAIL_BYTES
+            if not whole and not self._flow.can_resume:
                 size = await self._take_head(wanted)
             await self._request_follow(from_end=size > HEAD_BYTES + TAIL_BYTES)
         except ConsoleError as error:

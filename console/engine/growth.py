@@ -32,6 +32,11 @@ class GrowthIndex:
         return bool(self._sizes)
 
     @property
+    def last_size_bytes(self) -> int:
+        """Size that was noted last; 0 where none was."""
+        return self._sizes[-1] if self._sizes else 0
+
+    @property
     def last_bt(self) -> float | None:
         """Host boot time at which the log last grew, or None where nobody noted it."""
         return self._times_bt[-1] if self._times_bt else None
