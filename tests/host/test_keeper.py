@@ -225,6 +225,36 @@ def test_launcher_that_handed_over_to_an_unknown_program_has_not_ended_the_run(l
     assert ended(directory)["code"] == 0
 
 
+def test_log_is_the_file_that_run_sh_sends_the_trainers_output_to(lab: Lab) -> None:
+    lab.trainer("print('x' * 5000); time.sleep(600)")
+    other = lab.work / "other.log"
+    lab.script("run.sh", f"#!/bin/sh\necho begins\n{sys.executable} -u {lab.work}/{lab.trainer_name} >{other}\n")
+
+    directory, _ = lab.launch("r1")
+
+    log = until(lambda: (found := status(directory).get("log", {})).get("opened") and found, 10)
+    assert (log["path"], log["opened"]) == (str(other), str(lab.work / "r1.log"))
+    assert (log["dev"], log["inode"]) == (other.stat().st_dev, other.stat().st_ino)
+    until(lambda: '"size":5001' in (directory / "recorder.ndjson").read_text(), 10, "its growth is recorded")
+
+
+@pytest.mark.parametrize(
+    "line", ["{} | cat >>/dev/null", "{} >/dev/null", "exec 3>gone; rm gone; {} >&3", "mv r1.log old; {}"]
+)
+def test_output_that_goes_to_no_other_file_leaves_the_log_as_it_was(lab: Lab, line: str) -> None:
+    lab.trainer("open('there', 'w'); time.sleep(600)")
+    trainer = f"{sys.executable} -u {lab.work}/{lab.trainer_name}"
+    lab.script("run.sh", f"#!/bin/sh\n{line.format(trainer)}\n")
+
+    directory, _ = lab.launch("r1")
+
+    until((lab.work / "there").exists, 10)
+    until(lambda: status(directory).get("trainer"), 10)
+    reached(directory, "running")
+    log = status(directory)["log"]
+    assert (log["path"], log.get("opened")) == (str(lab.work / "r1.log"), None)
+
+
 def test_stragglers_are_named_and_the_verdict_is_the_trainers(lab: Lab) -> None:
     lab.trainer("subprocess.Popen(['sleep', '600']); time.sleep(0.5); sys.exit(3)")
     directory, keeper = lab.launch("r1")
