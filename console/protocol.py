@@ -391,6 +391,8 @@ class LogEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="log"):
     n: int = 0
     skipped_from: int | None = None
     """With this set, bytes [skipped_from, offset) were left out because the follower was too far behind."""
+    full: bool = False
+    """Not a block is free where the file lies: what the run says now can't be written."""
     detail: str = ""
 
 

@@ -236,8 +236,15 @@ class Follower:
         news = state != self._state or state in ("truncated", "rotated")
         if news or time.monotonic() - self._said_at >= HEARTBEAT_S:
             event = {"state": state, "offset": self._offset, "size": size, "n": 0, "detail": detail or self._via}
-            self._add(events, event, b"")
+            self._add(events, dict(event, full=self._is_disk_full()), b"")
         return events
+
+    def _is_disk_full(self) -> bool:
+        """A run whose output finds no room goes on without a word, or dies of it."""
+        if self._fd < 0:
+            return False
+        room = os.fstatvfs(self._fd)
+        return bool(room.f_blocks) and not room.f_bfree
 
     def _add(self, events: List[Event], event: Dict[str, Any], data: bytes) -> None:
         event["path"] = self.path

@@ -336,6 +336,8 @@ def _run_warnings(state: TargetState) -> list[ReasonView]:
     alive = launch is not None and launch.over is None
     if subject is not None and subject.record is not None and alive and subject.record.keeper_alive is False:
         found.append(view(Reason.KEEPER_LOST, detail="its exit status can not be recorded any more"))
+    if alive and state.log.event is not None and state.log.event.full:
+        found.append(view(Reason.DISK_FULL, detail=f"no room is left for {state.log.event.path}"))
     if subject is not None and subject.hand is not None and alive and subject.hand.session:
         found.append(view(Reason.DIES_AT_LOGOUT, detail=f"it lives in {subject.hand.session} and may die at logout"))
     return found

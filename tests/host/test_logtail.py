@@ -12,6 +12,7 @@ import pytest
 from console import protocol
 from console.host import logtail
 from tests.host.agentprocess import Agent, awaited
+from tests.host.mounts import mount, with_own_mounts
 
 
 class Reader:
@@ -62,6 +63,26 @@ def test_a_log_is_missing_then_empty_then_followed(tmp_path: Path) -> None:
 
     assert reader.states == ["missing", "empty", "following"]
     assert reader.data == b"step 1\n"
+
+
+def test_a_full_disk_is_told_as_long_as_it_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logtail, "HEARTBEAT_S", 0.0)
+
+    def work() -> list[bool]:
+        mount("tmpfs", tmp_path / "small", "size=64k")
+        log, fill = tmp_path / "small" / "log", tmp_path / "small" / "fill"
+        log.write_bytes(b"step 1\n")
+        reader, told = Reader(log), []
+        for content in (b"", bytes(64 << 10), b""):
+            try:
+                fill.write_bytes(content)
+            except OSError:
+                pass
+            reader.step()
+            told.append(bool(reader.step()[-1].get("full")))
+        return told
+
+    assert with_own_mounts(work) == [False, True, False]
 
 
 def test_no_more_is_sent_than_the_credit_allows(tmp_path: Path) -> None:
