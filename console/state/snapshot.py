@@ -340,11 +340,13 @@ def _gpu(state: TargetState, gpu: WireGpu, role: str | None) -> Gpu:
 def _log(state: TargetState) -> LogStatus:
     log, event = state.log, state.log.event
     ident = state.subject.log if state.subject is not None else None
+    lost = state.link.log_lost if state.link.state is LinkState.UP else None
     if event is None:
         known = ident is not None and bool(ident.path)
         return LogStatus(
             state=LogState.UNKNOWN if known or state.host.said is None else LogState.NONE,
             path=ident.path if ident is not None else None,
+            lost=lost,
         )
     return LogStatus(
         state=LogState(event.state) if event.state in set(LogState) else LogState.UNKNOWN,
@@ -355,7 +357,7 @@ def _log(state: TargetState) -> LogStatus:
         at=log.at,
         grew_at=log.grew_at,
         caught_up=log.has_caught_up,
-        lost=state.link.log_lost if state.link.state is LinkState.UP else None,
+        lost=lost,
     )
 
 

@@ -1,0 +1,114 @@
+"""One console through many cuts and many restarts: nothing of it grows, here or on the host."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from console.engine import Engine
+from console.model import LinkState, StageState
+from tests.chaos.world import World
+from tests.waiting import until_async
+
+_RECONNECTS, _RESTARTS = 20, 30
+_WARM = 4
+_MAX_GROWTH_BYTES = 12 << 20
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a leak would make grow."""
+
+    tasks: int
+    descriptors: int
+    agents: int
+    rss_bytes: int
+
+    @classmethod
+    def of(cls, world: World) -> Size:
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return cls(
+            tasks=len(asyncio.all_tasks()),
+            descriptors=len(os.listdir("/proc/self/fd")),
+            agents=len(world.place.agents()),
+            rss_bytes=pages * os.sysconf("SC_PAGE_SIZE"),
+        )
+
+
+@pytest.mark.parametrize("over_ssh", [True, False], ids=["ssh", "local"])
+async def test_twenty_reconnects_leave_nothing_behind(tmp_path: Path, over_ssh: bool) -> None:
+    with World(tmp_path / "host", over_ssh=over_ssh) as world:
+        async with world.console() as engine:
+            await _restart(engine)
+            warm = Size(0, 0, 0, 0)
+            for number in range(_RECONNECTS):
+                await _reconnect(world, engine, cut=over_ssh and number % 2 == 0)
+                if number + 1 == _WARM:
+                    warm = await _at_rest(world, engine)
+            await _settles_at(world, engine, warm)
+            assert engine.snapshot.run is not None
+            assert engine.snapshot.run.alive
+        await until_async(lambda: not world.place.agents(), 10, "no agent outlives its console")
+        assert world.claims == []
+
+
+async def test_thirty_restarts_leave_nothing_behind(tmp_path: Path) -> None:
+    with World(tmp_path / "host", over_ssh=False) as world:
+        async with world.console() as engine:
+            warm = Size(0, 0, 0, 0)
+            for number in range(_RESTARTS):
+                await _restart(engine)
+                if number + 1 == _WARM:
+                    warm = await _at_rest(world, engine)
+            await _settles_at(world, engine, warm)
+        assert len(world.place.starts()) == _RESTARTS
+        assert world.claims == []
+
+
+async def _reconnect(world: World, engine: Engine, *, cut: bool) -> None:
+    before = engine.hello.pid if engine.hello is not None else 0
+    if cut:
+        world.cut_link(engine, 0.05)
+    else:
+        assert world.kill_agent(engine)
+    await until_async(lambda: engine.snapshot.link.state is not LinkState.UP, 10, "the cut is seen")
+    await asyncio.sleep(0.06)  # as long as the cut takes
+    engine.retry_link()
+    await until_async(lambda: engine.hello and engine.hello.pid != before, 20, "a new agent")
+    await until_async(lambda: engine.snapshot.verdict == "stepping", 20, "the run is seen again")
+
+
+async def _restart(engine: Engine) -> None:
+    run = (await engine.execute(await engine.plan("restart"))).run_id
+
+    def steps() -> bool:
+        now = engine.snapshot
+        return now.run is not None and now.run.id == run and now.stages[-1].state is StageState.DONE
+
+    await until_async(steps, 20, f"{run} steps")
+
+
+async def _at_rest(world: World, engine: Engine) -> Size:
+    """Return the size once both agents are there and the log is read to its end."""
+    await until_async(lambda: len(world.place.agents()) == 2 and engine.snapshot.log.caught_up, 20, "two agents")
+    return Size.of(world)
+
+
+async def _settles_at(world: World, engine: Engine, warm: Size) -> None:
+    """Wait until it is as small as it was when warm; what is still being closed has a few seconds for that."""
+    now = Size.of(world)
+
+    def is_small() -> bool:
+        nonlocal now
+        now = Size.of(world)
+        return now.tasks <= warm.tasks + 2 and now.descriptors <= warm.descriptors + 2 and now.agents <= 2
+
+    await until_async(is_small, 10, f"no growth since {warm}")
+    print(f"\nwarm {warm}\n now {now}")
+    assert now.rss_bytes - warm.rss_bytes < _MAX_GROWTH_BYTES, (warm, now)
