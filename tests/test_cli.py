@@ -12,11 +12,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from console import bugs
+from console import bugs, configfile
 from console.cli import Seconds, cli
 from tests.headless.running import call
 
-LATER = ("history", "compare", "watch", "doctor", "explain", "tmux")
+LATER = ("history", "compare", "watch", "metrics", "replay", "tmux")
 
 
 @pytest.mark.parametrize("words", [["--help"], ["restart", "--help"], ["demo", "--help"], ["--version"]])
@@ -38,6 +38,10 @@ def test_help_of_every_command_says_what_each_option_does() -> None:
 
         assert answer.exit_code == 0, name
         assert all(each.help for each in command.params if isinstance(each, click.Option)), name
+
+
+def test_no_target_can_be_named_like_a_command() -> None:
+    assert set(cli.commands) <= configfile.RESERVED_NAMES
 
 
 def test_help_shows_no_command_that_is_not_there_yet() -> None:
