@@ -151,7 +151,7 @@ ACTIONS: tuple[Action, ...] = (
         label="diagnose",
         group=Group.RUN,
         help="save what a hung run can tell into a file; the run is not touched",
-        when=lambda s: s.run_alive,
+        when=lambda s: s.run_alive and not s.read_only,
         footer=lambda s: s.verdict is Verdict.STALLED and s.link_up,
     ),
     Action(

@@ -111,7 +111,8 @@ def test_every_action_is_implemented_by_the_overview() -> None:
 def test_read_only_takes_away_whatever_changes_a_run() -> None:
     situation = Situation(verdict=Verdict.STEPPING, run_alive=True, read_only=True)
 
-    assert [action.id for action in offered(situation) if action.changes_run] == []
+    ids = {action.id for action in offered(situation)}
+    assert ids.isdisjoint({"again", "restart", "stop", "diagnose"})
     assert {action.id for action in ACTIONS if action.changes_run} == {"again", "restart", "stop"}
 
 
