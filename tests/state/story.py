@@ -138,8 +138,10 @@ class Story:
         assert self.state.follow is not None
         return self.state.follow.id
 
-    def log(self, size: int = 0, state: str = "following", n: int = 0) -> Story:
-        event = protocol.LogEvent(bt=self.bt, path=LOG, state=state, offset=size - n, size=size, n=n, inode=5)
+    def log(self, size: int = 0, state: str = "following", n: int = 0, *, full: bool = False) -> Story:
+        event = protocol.LogEvent(
+            bt=self.bt, path=LOG, state=state, offset=size - n, size=size, n=n, inode=5, full=full
+        )
         return self.tell(events.LogSaid(at=self.at, follow=self.follow_id(), log=event))
 
     def samples(self, *samples: Sample, live: bool = True, lines: int | None = None) -> Story:

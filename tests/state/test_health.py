@@ -4,7 +4,7 @@ from console.model import Severity, Stage, StageState, Verdict
 from console.reasons import Exit
 from console.state import outcome
 from console.state.metrics import CheckpointState
-from tests.state.story import Story, sample
+from tests.state.story import LOG, Story, sample
 
 
 def quiet(story: Story, seconds: float, **gpu: object) -> Story:
@@ -239,6 +239,17 @@ def test_log_without_a_known_step_line_is_running_and_never_a_failed_launch() ->
     assert story.snapshot.reason.slug == "format_unknown"
     assert story.snapshot.reason.detail == "450 lines, none is a known step line"
     assert story.stage(Stage.STEPPING).state is StageState.ACTIVE
+
+
+def test_full_disk_of_the_log_is_a_warning_as_long_as_it_lasts_and_the_run_lives() -> None:
+    story = Story().stepping(5)
+
+    full = story.log(1000, full=True).snapshot.warnings
+    room = story.log(1100, n=100).snapshot.warnings
+    gone = story.log(1100, full=True).exited(code=1).snapshot.warnings
+
+    assert [(warning.slug, warning.detail) for warning in full] == [("disk_full", f"no room is left for {LOG}")]
+    assert (room, gone) == ((), ())
 
 
 def test_little_room_on_a_gpu_is_a_warning() -> None:
