@@ -1645,7 +1645,7 @@ ENDINGS: Final[tuple[Ending, ...]] = (
     ),
     Ending(
         "queue_starved",
-        "step 1840 | loss 1.2734 | tok/s 20,318 | min_ready=0 max_depth=16\n[2026-02-14 02:20:00] WARNING target pool is empty, drafters idle for 480 s",
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=0 max_depth=16\n[2026-02-14 02:20:00] WARNING target pool is empty, drafters idle for 480 s",
     ),
     Ending("queue_starved", "INFO queue starved: min_ready=0 for 540 s, targets push 0 batches"),
     Ending(

@@ -353,7 +353,7 @@ HEALTHY: Final[tuple[Healthy, ...]] = (
     ),
     Healthy("NVRM: Xid (PCI:0000:c1:00): 63, pid=1, name=python, Row remapping event\n"),
     Healthy(
-        "step 1840 | loss 1.2734 | tok/s 20,318 | min_ready=16 max_depth=16\n[2026-02-14 02:12:00] loop.py:280 INFO Pool full (pool_size=64), back-pressure on targets\nstep 1840 | loss 1.2734 | tok/s 20,318 | min_ready=16 max_depth=16\n"
+        "step 912 | loss 1.5511 | tok/s 18,204 | min_ready=16 max_depth=16\n[2026-02-14 02:12:00] loop.py:280 INFO Pool full (pool_size=64), back-pressure on targets\nstep 912 | loss 1.5511 | tok/s 18,204 | min_ready=16 max_depth=16\n"
     ),
     Healthy(
         "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00step 912 | loss 1.5511 | tok/s 18,204 | min_ready=7 max_depth=16\n"

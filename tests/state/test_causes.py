@@ -194,6 +194,13 @@ def test_what_lasts_is_kept_apart_when_steps_go_on() -> None:
     assert settled(causes, lines, (1, 2), has_failed=False) == ([], causes)
 
 
+def test_what_the_kernel_says_is_not_handled_by_lines_that_go_on() -> None:
+    chatter = "\n".join(f"worker {n} waits for its peers" for n in range(30))
+
+    assert first(f"{XID}\n{chatter}", has_failed=False) is Reason.GPU_FELL_OFF_BUS
+    assert first(f"{STACK}KeyError: 'x'\n{chatter}", has_failed=False) is None
+
+
 def test_what_python_ignores_is_no_cause() -> None:
     assert first(f"Exception ignored in: <function f at 0x7f>\n{STACK}OSError: [Errno 9] Bad file descriptor") is None
 
