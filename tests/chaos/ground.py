@@ -24,6 +24,13 @@ def start_ticks(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
+def parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 def lives(ident: dict[str, int] | None) -> bool:
     return ident is not None and start_ticks(ident["pid"]) == ident["start"]
 
@@ -157,8 +164,9 @@ class Place:
         return found
 
     def agents(self) -> list[int]:
-        """Return the processes that call themselves an agent and work for this place."""
-        return [pid for pid in pids() if words_of(pid, "cmdline")[:1] == ["dflash-agent"] and self._is_here(pid)]
+        """Return the agents that work for this place, without the helpers that they fork."""
+        named = [pid for pid in pids() if words_of(pid, "cmdline")[:1] == ["dflash-agent"] and self._is_here(pid)]
+        return [pid for pid in named if parent(pid) not in named]
 
     def _is_here(self, pid: int) -> bool:
         try:

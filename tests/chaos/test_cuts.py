@@ -45,7 +45,10 @@ async def _live_through(world: World, numbers: list[int], failures: list[str], d
         except Exception:  # noqa: BLE001 - told with its number, and the others go on
             console = None
             failures.append(f"CHAOS_ONLY={number} {cut}\n{traceback.format_exc()}")
+            print(f"\n{failures[-1]}", flush=True)  # now: a run of many minutes may be ended before its end
             world.claims.clear()
         done[str(cut.kind)] += 1
+        if sum(done.values()) % 10 == 0:
+            print(f"CHAOS_SEED={_SEED}: {sum(done.values())} cuts, {len(failures)} failed", flush=True)
     if console is not None:
         await console.close()

@@ -109,6 +109,10 @@ async def _settles_at(world: World, engine: Engine, warm: Size) -> None:
         now = Size.of(world)
         return now.tasks <= warm.tasks + 2 and now.descriptors <= warm.descriptors + 2 and now.agents <= 2
 
-    await until_async(is_small, 10, f"no growth since {warm}")
+    try:
+        await until_async(is_small, 10)
+    except AssertionError:
+        names = sorted(task.get_name() for task in asyncio.all_tasks())
+        raise AssertionError(f"grown: {warm} -> {now}, {names}") from None
     print(f"\nwarm {warm}\n now {now}")
     assert now.rss_bytes - warm.rss_bytes < _MAX_GROWTH_BYTES, (warm, now)
