@@ -183,7 +183,7 @@ class Spoiled:
 
 
 _SMALL = "mkdir -p /small && mount -t tmpfs -o size=4m none /small"
-_NO_SMALL = "umount -R /small; rmdir /small"
+_NO_SMALL = "umount -R -l /small; rmdir /small"
 _REFUSALS = {
     "L05": Spoiled(script="#!/bin/bash\nif true; then\n", says="syntax error"),
     "L06-cwd": Spoiled(settings={"cwd": "/nowhere"}, says="/nowhere"),
