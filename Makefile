@@ -9,7 +9,8 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 READY := .venv/.ready
-PYTEST_ARGS ?=
+# Most of a test's time is waiting for real processes, so more workers than cores do no harm.
+PYTEST_ARGS ?= -n 3 --dist loadfile
 
 .PHONY: demo test check bench screenshots
 .DEFAULT_GOAL := test
