@@ -408,7 +408,11 @@ def doctor(target: str | None, **options: Any) -> int:
 @click.argument("target", required=False)
 @target_options
 @click.option(
-    "-o", "--output", "path", type=click.Path(path_type=Path, dir_okay=False), help="File to write (default: a new one)."
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write (default: a new one).",
 )
 @json_option
 def diagnose(target: str | None, **options: Any) -> int:

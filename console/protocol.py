@@ -100,8 +100,9 @@ class Examine(Struct, frozen=True, kw_only=True, tag_field="op", tag="doctor"):
 
 
 class Diagnose(Struct, frozen=True, kw_only=True, tag_field="op", tag="diagnose"):
-    """Answered with what is seen of the live run (raw UTF-8 text, secrets scrubbed); either connection. Touches nothing.
+    """Answered with what is seen of the live run: raw UTF-8 text, secrets scrubbed. Touches nothing.
 
+    Either connection takes it.
     Refused with nothing_runs where no process of a run is there.
     """
 

@@ -18,9 +18,7 @@ _SHOWN_DIGITS = 8
 
 def settings_of(record: RunRecord) -> Settings:
     """Return what a run was started with."""
-    return Settings(
-        argv=record.argv, cwd=record.cwd, env=record.env, unset=record.unset, scripts=record.scripts
-    )
+    return Settings(argv=record.argv, cwd=record.cwd, env=record.env, unset=record.unset, scripts=record.scripts)
 
 
 def changes(good: PastRun, now: Settings) -> Changes:
