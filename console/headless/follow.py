@@ -168,7 +168,9 @@ _CHECK_AGAIN_S = 15.0
 def next_check_s(snapshot: Snapshot, judged: outcome.Outcome) -> float:
     """Return when it is worth asking again: when the stage usually ends, between 5 and 60 s from now."""
     status = judged.stage
-    if status is None or status.usual_s is None or status.began_at is None:
+    if status is None or status.state not in (StageState.ACTIVE, StageState.LATE):
+        return _CHECK_AGAIN_S  # no stage is waited for: a number of steps, a checkpoint, the end
+    if status.usual_s is None or status.began_at is None:
         return _CHECK_AGAIN_S
     return min(60.0, max(5.0, status.usual_s - (snapshot.at - status.began_at)))
 

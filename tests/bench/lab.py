@@ -48,13 +48,14 @@ class Lab:
         self.folder, self.sizes = folder, sizes
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._configs = 0
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.serve", str(folder), str(load_s)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(folder / "server.log").open("wb"),
-            env={**os.environ, **(env or {})},
-        )
+        with (folder / "server.log").open("wb") as log:
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "tests.bench.serve", str(folder), str(load_s)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **(env or {})},
+            )
 
     def __enter__(self) -> Lab:
         assert self._server.stdout is not None
@@ -75,6 +76,8 @@ class Lab:
         except subprocess.TimeoutExpired:
             self._server.kill()
             self._server.wait()
+        if self._server.stdout is not None:
+            self._server.stdout.close()
 
     @property
     def server_pid(self) -> int:

@@ -27,7 +27,7 @@ LINES_PER_S = 1000
 _CLOSED_S = 1.0
 """By then a dialog is closed for certain: a key must not reach the one before."""
 _MARK = re.compile(rb"n=(\d+) t=(\d+\.\d{6})")
-_HELP = "find an action by its name"
+_HELP = "show the plan of a restart"  # of its first row: the last ones may be beyond the dialog
 
 
 def line_to_paint(lab: Lab) -> list[Row]:
