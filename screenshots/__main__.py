@@ -86,7 +86,11 @@ async def _failed(scene: Scene) -> None:
     await scene.stepping(3)
     scene.host.inject("oom-load:6")
     await scene.engine.execute(await scene.engine.plan("restart"))
-    await scene.until(lambda now: now.verdict is Verdict.FAILED and now.reason is not None, "the failure")
+    await scene.until(lambda now: now.verdict is Verdict.FAILED and "GPUs are free" in _safe(now), "the failure")
+
+
+def _safe(snapshot: Snapshot) -> str:
+    return snapshot.reason.safe if snapshot.reason is not None else ""
 
 
 async def _plan(scene: Scene) -> None:

@@ -248,7 +248,7 @@ def _what_is_safe(state: TargetState, launch: Launch) -> str:
         elif killing is not StageState.SKIPPED:
             sentences.append(f"Whether {old} still runs is not known.")
     what = _what_runs(state)
-    free = _free_gpus(state.gpus.event)
+    free = _free_gpus(state)
     sentences.append(f"{what[0].upper()}{what[1:]}{f', {free}' if free else ''}.")
     steps = state.training
     if launch.stepped and steps.checkpoint_step is not None:
@@ -256,8 +256,13 @@ def _what_is_safe(state: TargetState, launch: Launch) -> str:
     return " ".join(sentences)
 
 
-def _free_gpus(event: GpusEvent | None) -> str:
+def _free_gpus(state: TargetState) -> str:
+    """Say which GPUs are free, by a sample from after the end: one from before it still shows the run's memory."""
+    event, record = state.gpus.event, state.subject.record if state.subject is not None else None
     if event is None or not event.gpus or any(gpu.owner == "unknown" for gpu in event.gpus):
+        return ""
+    ended_bt = record.exit.ended_bt if record is not None and record.exit is not None else None
+    if ended_bt is not None and event.bt < ended_bt:
         return ""
     free = sum(gpu.owner == "free" for gpu in event.gpus)
     return f"{free}/{len(event.gpus)} GPUs are free"
@@ -272,7 +277,7 @@ def _gpu_fact(state: TargetState, launch: Launch) -> Fact | None:
         opened = f"{cuda.have}/{cuda.want} contexts were opened"
     elif cuda.want is not None:
         opened = f"{cuda.have} of {cuda.want} contexts were opened" if cuda.have else "no context was opened"
-    text = texts.joined(opened, _free_gpus(state.gpus.event))
+    text = texts.joined(opened, _free_gpus(state))
     return Fact(label="GPUs", text=text) if text else None
 
 

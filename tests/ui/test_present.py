@@ -15,6 +15,7 @@ from console.ui.present import words
 from console.ui.present.band import draw_band
 from console.ui.present.charts import Metric, chart_panel
 from console.ui.present.contact import contact_page
+from console.ui.present.facts import gpus_in_use
 from console.ui.present.frame import age_span, footer, header, title
 from console.ui.present.gpus import gpu_line, gpu_panel
 from console.ui.present.launch import launch_panel, why_panel
@@ -465,3 +466,18 @@ def test_a_list_of_gpus_in_the_rail_is_whole_or_absent() -> None:
     assert "not yet" not in at_120
     assert "…" not in at_120
     assert "3/8, not yet: 0, 2, 4, 6, 7" in at_220
+
+
+def test_gpus_in_use_are_not_told_by_a_sample_from_before_the_end() -> None:
+    failed = SNAPSHOTS["failed"]
+    assert failed.run is not None
+    assert failed.run.exit is not None
+    ended_at = failed.run.exit.at
+    assert ended_at is not None
+
+    def number(sampled_at: float) -> str:
+        snapshot = replace(failed, gpus=replace(failed.gpus, at=sampled_at))
+        return gpus_in_use(snapshot)
+
+    assert number(ended_at - 0.5) == "?/8"
+    assert number(ended_at + 0.5) == "0/8"

@@ -137,14 +137,23 @@ def gpus_in_use(snapshot: Snapshot) -> str:
     gpus = snapshot.gpus.gpus
     if not gpus:
         return ""
-    if any(gpu.owner == "unknown" for gpu in gpus):
+    if any(gpu.owner == "unknown" for gpu in gpus) or _sampled_before_the_end(snapshot):
         return f"?/{len(gpus)}"
     return f"{sum(gpu.owner != 'free' for gpu in gpus)}/{len(gpus)}"
+
+
+def _sampled_before_the_end(snapshot: Snapshot) -> bool:
+    """Whether the GPUs were last looked at before the run ended: its memory is still in those figures."""
+    run, sampled_at = snapshot.run, snapshot.gpus.at
+    ended_at = run.exit.at if run is not None and run.exit is not None else None
+    return ended_at is not None and sampled_at is not None and sampled_at < ended_at
 
 
 def free_fact(snapshot: Snapshot) -> str:
     gpus = snapshot.gpus.gpus
     if not gpus:
         return "no GPU was seen" if snapshot.gpus.source == "none" else ""
+    if _sampled_before_the_end(snapshot):
+        return ""
     free = sum(gpu.owner == "free" for gpu in gpus)
     return f"{free}/{len(gpus)} GPUs free"
