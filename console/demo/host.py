@@ -35,6 +35,7 @@ _KEEPER_STARTS_WITHIN_S = 3.0
 
 _RUN_SH = """\
 #!/bin/sh
+PATH="{bin}:$PATH"
 set -x
 export DFLASH_PROFILE_INTERVAL="${{DFLASH_PROFILE_INTERVAL:-60}}"
 exec {python} -u {folder}/train_dflash_pipeline.py --gpus {gpus} --targets 5 --drafters 3 --speed {speed} \\
@@ -167,8 +168,14 @@ class DemoHost:
         subprocess.run(idle, check=True, timeout=20, stdin=subprocess.DEVNULL)
 
     def _write_run_sh(self) -> None:
+        python = Path(sys.executable)
         text = _RUN_SH.format(
-            python=sys.executable, folder=self._home, gpus=GPUS, speed=self._speed, load_s=self._load_s
+            bin=python.parent,
+            python=python.name,
+            folder=self._home,
+            gpus=GPUS,
+            speed=self._speed,
+            load_s=self._load_s,
         )
         _replace(self._home / "run.sh", text, mode=0o755)
 
