@@ -19,7 +19,7 @@ _SPOKEN = (StageState.DONE, StageState.SKIPPED, StageState.FAILED, StageState.UN
 
 
 class Progress:
-    """Says each stage's change once, on stderr."""
+    """Says each stage's change once, on stderr, in the order of the stages: a proof that came early waits its turn."""
 
     def __init__(self, *, quiet_before: bool = False) -> None:
         self._said: dict[Stage, StageState] = {}
@@ -27,14 +27,19 @@ class Progress:
 
     def show(self, snapshot: Snapshot) -> None:
         for status in snapshot.stages:
-            if self._said.get(status.stage) is status.state:
-                continue
-            began = status.state is StageState.ACTIVE and bool(status.evidence)
-            if status.state in _SPOKEN or began:
-                self._said[status.stage] = status.state
-                if not self._quiet:
-                    output.progress(output.stage_progress(status))
+            self._say(status)
+            if status.state not in _SPOKEN or status.state is StageState.LATE:
+                break
         self._quiet = False
+
+    def _say(self, status: StageStatus) -> None:
+        if self._said.get(status.stage) is status.state:
+            return
+        began = status.state is StageState.ACTIVE and bool(status.evidence)
+        if status.state in _SPOKEN or began:
+            self._said[status.stage] = status.state
+            if not self._quiet:
+                output.progress(output.stage_progress(status))
 
 
 async def until_outcome(

@@ -108,8 +108,10 @@ async def test_launches_are_written_down_and_time_the_next_one(host: DemoHost, t
     assert row.name == first.name
     assert row.operator == "ops1"
     assert row.cache == "cleared"
-    for stage, took in ((Stage.CUDA, row.cuda_s), (Stage.STEPPING, row.stepping_s), (Stage.SPAWNED, row.spawned_s)):
-        assert took == pytest.approx(stages[stage].took_s), stage
+    assert row.spawned_s == pytest.approx(stages[Stage.SPAWNED].took_s)
+    # Console and keeper each look at the GPUs once a second, and the keeper's word is what is kept.
+    for stage, took in ((Stage.CUDA, row.cuda_s), (Stage.STEPPING, row.stepping_s)):
+        assert took == pytest.approx(stages[stage].took_s, abs=1.0), stage
     # Nothing was killed for the first, so how long that takes is not known yet.
     known = (row.cache_s, row.spawned_s, row.cuda_s, row.stepping_s)
     assert plan.usual_launch_s == pytest.approx(sum(filter(None, known)))
