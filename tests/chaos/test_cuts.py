@@ -1,6 +1,6 @@
 """Random cuts at random moments of a launch: whatever a fresh console shows afterwards is true.
 
-The same seed gives the same cuts. `CHAOS_SEED` chooses it, `CHAOS_N` says how many (24), `CHAOS_ONLY` names one.
+The same seed gives the same cuts. `CHAOS_SEED` chooses it, `CHAOS_N` says how many (40), `CHAOS_ONLY` names one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.chaos.world import Console, World
 
 _WORLDS = int(os.environ.get("CHAOS_WORLDS", "4"))
 _SEED = os.environ.get("CHAOS_SEED", "1")
-_COUNT = int(os.environ.get("CHAOS_N", "24"))
+_COUNT = int(os.environ.get("CHAOS_N", "40"))
 _ONLY = os.environ.get("CHAOS_ONLY")
 
 
