@@ -25,8 +25,11 @@ class Progress:
         self._said: dict[Stage, StageState] = {}
         self._quiet = quiet_before
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Snapshot, *, is_last: bool = False) -> None:
+        """Say what is new. `is_last`: nothing is waited for any more, what is still due is said as it is known now."""
         for status in snapshot.stages:
+            if status.stage is Stage.CUDA and _is_cuda_due(snapshot) and not is_last:
+                break  # steps have proven more than the GPUs' last sample, the next one is on its way
             self._say(status)
             if status.state not in _SPOKEN or status.state is StageState.LATE:
                 break
@@ -56,9 +59,12 @@ async def until_outcome(
     `since`: when the run was asked for, where we did; the run that it replaces may still be shown for a moment.
     """
 
-    def settled(snapshot: Snapshot) -> tuple[Snapshot, outcome.Outcome] | None:
+    def say(snapshot: Snapshot, *, is_last: bool = False) -> None:
         if run_id is None or (snapshot.run is not None and snapshot.run.id == run_id):
-            progress.show(snapshot)  # not what the run that is being replaced once went through
+            progress.show(snapshot, is_last=is_last)  # not what the run that is being replaced once went through
+
+    def settled(snapshot: Snapshot) -> tuple[Snapshot, outcome.Outcome] | None:
+        say(snapshot)
         judged = judge(snapshot, wanted, run_id=run_id, since=since)
         return (snapshot, judged) if judged.settled else None
 
@@ -71,14 +77,21 @@ async def until_outcome(
         patience = asyncio.get_running_loop().time() + _PATIENCE_S
         patience = patience if deadline is None else min(patience, deadline)
         found = await engine.until(complete, patience) or settled(engine.snapshot) or found
-    if found is not None:
-        return found
-    snapshot = engine.snapshot
-    return snapshot, judge(snapshot, wanted, run_id=run_id, since=since)
+    snapshot = engine.snapshot if found is None else found[0]
+    say(snapshot, is_last=True)
+    return found or (snapshot, judge(snapshot, wanted, run_id=run_id, since=since))
 
 
 _PATIENCE_S = 3.0
 _LOOK_MARGIN_S = 0.25  # a look at the log may have taken so long to get here
+
+
+def _is_cuda_due(snapshot: Snapshot) -> bool:
+    """Whether the run steps although no sample of the GPUs has shown its contexts yet: a quick run is ahead of them."""
+    cuda, stepping = (
+        next(status for status in snapshot.stages if status.stage is stage) for stage in (Stage.CUDA, Stage.STEPPING)
+    )
+    return stepping.state is StageState.DONE and cuda.state is StageState.UNKNOWN and bool(cuda.want)
 
 
 def _is_incomplete(snapshot: Snapshot, judged: outcome.Outcome) -> bool:
@@ -88,13 +101,9 @@ def _is_incomplete(snapshot: Snapshot, judged: outcome.Outcome) -> bool:
     read and before the GPUs' memory is seen to be free.
     """
     run, log = snapshot.run, snapshot.log
-    killing, cuda, stepping = (
-        next(status for status in snapshot.stages if status.stage is stage)
-        for stage in (Stage.KILLING, Stage.CUDA, Stage.STEPPING)
-    )
+    killing = next(status for status in snapshot.stages if status.stage is Stage.KILLING)
     if judged.outcome == "reached":
-        is_cuda_due = stepping.state is StageState.DONE and cuda.state is StageState.UNKNOWN and bool(cuda.want)
-        return is_cuda_due if run is not None and run.alive else killing.evidence == ALL_GONE
+        return _is_cuda_due(snapshot) if run is not None and run.alive else killing.evidence == ALL_GONE
     if run is None or run.exit is None or run.exit.at is None or judged.outcome not in ("failed", "ended"):
         return False
     if log.state in (LogState.NONE, LogState.MISSING, LogState.UNREADABLE):
