@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from console import bugs, configfile
-from console.cli import Seconds, cli
+from console.cli import cli
+from console.commands.options import Seconds
 from tests.headless.running import call
 
 LATER = ("history", "compare", "watch", "metrics", "replay", "tmux")
