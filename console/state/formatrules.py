@@ -7,7 +7,7 @@ can not tell (which progress bar is the training, which format the log has) is d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -34,6 +34,32 @@ class Scope(StrEnum):
 
 class FormatError(ValueError):
     """A format's name is not known, or a user's pattern can not be used; the message says why and what would do."""
+
+
+class Lazy:
+    """A regular expression that is compiled when it is first used.
+
+    A log needs those of one trainer, and start-up none. The first call puts the compiled pattern's own methods in
+    place, so later ones cost no more than with `re.compile`.
+    """
+
+    __slots__ = ("finditer", "match", "search", "source")
+
+    finditer: Callable[[str], Iterator[re.Match[str]]]
+    match: Callable[[str, int], re.Match[str] | None]
+    search: Callable[[str, int], re.Match[str] | None]
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.finditer = lambda text: self.compiled().finditer(text)
+        self.match = lambda text, start: self.compiled().match(text, start)
+        self.search = lambda text, start: self.compiled().search(text, start)
+
+    def compiled(self) -> re.Pattern[str]:
+        """Return the pattern. Raises: re.error."""
+        pattern = re.compile(self.source)
+        self.finditer, self.match, self.search = pattern.finditer, pattern.match, pattern.search
+        return pattern
 
 
 FIELDS: Final = frozenset(
@@ -65,16 +91,14 @@ VALUE: Final = (
 """A number, `nan` or `inf`, with thousands commas and a K, M or G; never a number with another unit behind it."""
 _END = r"(?![\w:/]|[.,]\d)"
 
-SPACED: Final = re.compile(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*)(?: ?[=:] {{0,9}}| {{1,9}})(?P<val>{VALUE}){_END}")
+SPACED: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*)(?: ?[=:] {{0,9}}| {{1,9}})(?P<val>{VALUE}){_END}")
 """`loss 1.2`, `loss=1.2`, `loss: 1.2`, whatever stands between the pairs."""
-COLON: Final = re.compile(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*): {{0,9}}(?P<val>{VALUE}){_END}")
-RATE_LAST: Final = re.compile(rf"(?<![\w.])(?P<val>{VALUE}) ?(?P<key>tok/s|tokens/s)(?= *(?:[|,)]|$))")
+COLON: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*): {{0,9}}(?P<val>{VALUE}){_END}")
+RATE_LAST: Final = Lazy(rf"(?<![\w.])(?P<val>{VALUE}) ?(?P<key>tok/s|tokens/s)(?= *(?:[|,)]|$))")
 """`21.5K tok/s`."""
-PIPED: Final = re.compile(rf"(?P<key>[^|:]+): *(?P<val>{VALUE}) *(?=\||$)")
+PIPED: Final = Lazy(rf"(?P<key>[^|:]+): *(?P<val>{VALUE}) *(?=\||$)")
 """`grad norm: 1.2 | lm loss: 3.0 |`: keys hold blanks."""
-QUOTED: Final = re.compile(
-    rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s]|$)"""
-)
+QUOTED: Final = Lazy(rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s]|$)""")
 """The pairs of a Python or JSON dictionary, the numbers quoted or not."""
 
 BAR: Final = (
@@ -137,9 +161,9 @@ class Rule:
     """One shape of line."""
 
     kind: Kind
-    head: re.Pattern[str]
+    head: Lazy
     """Matched where the prefix ends. Groups named as in `FIELDS` are read; a group `rest` is searched for `pairs`."""
-    pairs: tuple[re.Pattern[str], ...] = ()
+    pairs: tuple[Lazy, ...] = ()
     """Each finds the groups `key` and `val`, again and again; those after the first only while no rate was read."""
     anywhere: bool = False
     """The head may stand anywhere in the line."""
@@ -283,5 +307,5 @@ def user_format(pattern: str) -> Format:
         )
     if head.search("") is not None:
         raise FormatError("the format's regular expression matches an empty line")
-    rule = Rule(kind=Kind.STEP, head=head, anywhere=True, needs=frozenset({"step"}))
+    rule = Rule(kind=Kind.STEP, head=Lazy(pattern), anywhere=True, needs=frozenset({"step"}))
     return Format(name="regex", title="the configured pattern", literals=("",), rules=(rule,), aliases=USER_GROUPS)

@@ -7,7 +7,6 @@ The trainers beyond the first four are in `moreformats`. The order is the order 
 from __future__ import annotations
 
 import difflib
-import re
 from typing import Final
 
 from console.state.formatrules import (
@@ -21,6 +20,7 @@ from console.state.formatrules import (
     Format,
     FormatError,
     Kind,
+    Lazy,
     Rule,
     Scope,
     user_format,
@@ -43,20 +43,20 @@ _DFLASH: Final = Format(
     rules=(
         Rule(
             kind=Kind.OTHER,
-            head=re.compile(rf"\[(?:drafter|target|worker) ?(?P<worker>\d+)\] step (?P<worker_step>{INT})(?P<rest>.*)"),
+            head=Lazy(rf"\[(?:drafter|target|worker) ?(?P<worker>\d+)\] step (?P<worker_step>{INT})(?P<rest>.*)"),
             pairs=(SPACED, RATE_LAST),
             scope=Scope.RANK,
         ),
         Rule(
             kind=Kind.STEP,
-            head=re.compile(rf"step +(?P<step>{INT})(?: */ *(?P<total>{INT}))? *\|(?!.*\| norm )(?P<rest>.*)"),
+            head=Lazy(rf"step +(?P<step>{INT})(?: */ *(?P<total>{INT}))? *\|(?!.*\| norm )(?P<rest>.*)"),
             pairs=(SPACED, RATE_LAST),
             needs=frozenset({"loss", "tok_s"}),
             rejects=frozenset({"local_loss", "val_loss", "eval_loss"}),
         ),
         Rule(
             kind=Kind.STEP,
-            head=re.compile(
+            head=Lazy(
                 rf"step[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?[,;:]? +(?P<rest>[^|].*\btok(?:ens)?[/_]s\b.*)"
             ),
             pairs=(SPACED, RATE_LAST),
@@ -65,7 +65,7 @@ _DFLASH: Final = Format(
         ),
         Rule(
             kind=Kind.HEADER,
-            head=re.compile(rf"targets?: .*\btotal_steps=(?P<total>{INT})"),
+            head=Lazy(rf"targets?: .*\btotal_steps=(?P<total>{INT})"),
         ),
     ),
     samples=(
@@ -128,18 +128,18 @@ _MEGATRON: Final = Format(
     rules=(
         Rule(
             kind=Kind.STEP,
-            head=re.compile(rf"iteration +(?P<step>{INT}) */ *(?P<total>{INT}) *\|(?P<rest>.*)"),
+            head=Lazy(rf"iteration +(?P<step>{INT}) */ *(?P<total>{INT}) *\|(?P<rest>.*)"),
             pairs=(PIPED,),
             needs=frozenset({"step_ms", "consumed samples", "loss"}),
         ),
         Rule(
             kind=Kind.EVAL,
-            head=re.compile(rf"(?:validation|test) loss at iteration (?P<step>{INT})[^|]*\|(?P<rest>.*)"),
+            head=Lazy(rf"(?:validation|test) loss at iteration (?P<step>{INT})[^|]*\|(?P<rest>.*)"),
             pairs=(PIPED,),
         ),
-        Rule(kind=Kind.HEADER, head=re.compile(rf"seq_length \.+ (?P<seq_len>{INT})$")),
-        Rule(kind=Kind.HEADER, head=re.compile(rf"global_batch_size \.+ (?P<global_batch>{INT})$")),
-        Rule(kind=Kind.HEADER, head=re.compile(rf"train_iters \.+ (?P<total>{INT})$")),
+        Rule(kind=Kind.HEADER, head=Lazy(rf"seq_length \.+ (?P<seq_len>{INT})$")),
+        Rule(kind=Kind.HEADER, head=Lazy(rf"global_batch_size \.+ (?P<global_batch>{INT})$")),
+        Rule(kind=Kind.HEADER, head=Lazy(rf"train_iters \.+ (?P<total>{INT})$")),
     ),
     vanished_loss_is_nan=True,
     samples=(
@@ -196,13 +196,13 @@ _TORCHTITAN: Final = Format(
     rules=(
         Rule(
             kind=Kind.STEP,
-            head=re.compile(rf"step: *(?P<step>{INT}) +(?P<rest>loss: .*)"),
+            head=Lazy(rf"step: *(?P<step>{INT}) +(?P<rest>loss: .*)"),
             pairs=(COLON,),
             needs=frozenset({"loss"}),
         ),
         Rule(
             kind=Kind.EVAL,
-            head=re.compile(rf"validate step: *(?P<step>{INT}) +(?P<rest>loss: .*)"),
+            head=Lazy(rf"validate step: *(?P<step>{INT}) +(?P<rest>loss: .*)"),
             pairs=(COLON,),
         ),
     ),
@@ -252,13 +252,13 @@ _HF: Final = Format(
     rules=(
         Rule(
             kind=Kind.STEP,
-            head=re.compile(r"\{(?=[^{}]*'loss': )(?P<rest>[^{}]*)\}"),
+            head=Lazy(r"\{(?=[^{}]*'loss': )(?P<rest>[^{}]*)\}"),
             pairs=(QUOTED,),
             needs=frozenset({"loss"}),
         ),
-        Rule(kind=Kind.EVAL, head=re.compile(r"\{(?=[^{}]*'eval_loss': )(?P<rest>[^{}]*)\}"), pairs=(QUOTED,)),
-        Rule(kind=Kind.STEP, head=re.compile(rf" *{BAR}"), pairs=(SPACED,), bar=True, unlabelled=True),
-        Rule(kind=Kind.HEADER, head=re.compile(rf"Total optimization steps = (?P<total>{INT})$")),
+        Rule(kind=Kind.EVAL, head=Lazy(r"\{(?=[^{}]*'eval_loss': )(?P<rest>[^{}]*)\}"), pairs=(QUOTED,)),
+        Rule(kind=Kind.STEP, head=Lazy(rf" *{BAR}"), pairs=(SPACED,), bar=True, unlabelled=True),
+        Rule(kind=Kind.HEADER, head=Lazy(rf"Total optimization steps = (?P<total>{INT})$")),
     ),
     zero_loss_is_nan=True,
     step_from_bar=True,

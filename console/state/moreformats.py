@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from console.state.formatrules import BAR, COLON, INT, PIPED, QUOTED, SPACED, VALUE, Format, Kind, Rule, Scope
+from console.state.formatrules import BAR, COLON, INT, PIPED, QUOTED, SPACED, VALUE, Format, Kind, Lazy, Rule, Scope
 
 _LOSS = rf"(?P<loss>{VALUE})"
 _STEP = rf"(?P<step>{INT})"
@@ -17,9 +16,9 @@ MORE: Final[tuple[Format, ...]] = (
         title="nanoGPT",
         literals=("iter ", "val loss", "tokens per iteration"),
         rules=(
-            Rule(kind=Kind.STEP, head=re.compile(rf"iter {_STEP}: loss {_LOSS}, time (?P<step_ms>[\d.]+)ms")),
-            Rule(kind=Kind.EVAL, head=re.compile(rf"step {_STEP}: train loss {VALUE}, val loss {_LOSS}$")),
-            Rule(kind=Kind.HEADER, head=re.compile(rf"tokens per iteration will be: (?P<tokens_per_step>{INT})$")),
+            Rule(kind=Kind.STEP, head=Lazy(rf"iter {_STEP}: loss {_LOSS}, time (?P<step_ms>[\d.]+)ms")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"step {_STEP}: train loss {VALUE}, val loss {_LOSS}$")),
+            Rule(kind=Kind.HEADER, head=Lazy(rf"tokens per iteration will be: (?P<tokens_per_step>{INT})$")),
         ),
         samples=(
             (
@@ -40,16 +39,14 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(
+                head=Lazy(
                     rf"step +{_STEP_OF} \| (?:train )?loss {_LOSS}(?: \([^)]*\))? ?\|(?P<rest> norm .*?)"
                     r"\(?(?P<step_ms>[\d.]+) ms \|.*?(?P<tok_s>[\d.]+) tok/s\)?$"
                 ),
                 pairs=(SPACED,),
             ),
-            Rule(
-                kind=Kind.STEP, head=re.compile(rf"step {_STEP}: train loss {_LOSS} \(took (?P<step_ms>[\d.]+) ms\)$")
-            ),
-            Rule(kind=Kind.EVAL, head=re.compile(rf"val loss {_LOSS}$")),
+            Rule(kind=Kind.STEP, head=Lazy(rf"step {_STEP}: train loss {_LOSS} \(took (?P<step_ms>[\d.]+) ms\)$")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"val loss {_LOSS}$")),
         ),
         samples=(
             (
@@ -74,9 +71,9 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"step:{_STEP_OF} (?:train_loss:{_LOSS} )?train_time:[\d.]+m?s step_avg:"),
+                head=Lazy(rf"step:{_STEP_OF} (?:train_loss:{_LOSS} )?train_time:[\d.]+m?s step_avg:"),
             ),
-            Rule(kind=Kind.EVAL, head=re.compile(rf"step:{_STEP_OF} val_loss:{_LOSS} train_time:")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"step:{_STEP_OF} val_loss:{_LOSS} train_time:")),
         ),
         samples=(
             ("step:77/1500 train_time:9900ms step_avg:128.57ms", {"kind": "step", "step": 77, "loss": None}),
@@ -94,9 +91,9 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"Epoch \d+ \| Step {_STEP_OF} \| Loss {_LOSS} \| LR (?P<lr>{VALUE})"),
+                head=Lazy(rf"Epoch \d+ \| Step {_STEP_OF} \| Loss {_LOSS} \| LR (?P<lr>{VALUE})"),
             ),
-            Rule(kind=Kind.HEADER, head=re.compile(rf"Total steps: (?P<total>{INT}), warmup")),
+            Rule(kind=Kind.HEADER, head=Lazy(rf"Total steps: (?P<total>{INT}), warmup")),
         ),
         samples=(
             (
@@ -114,12 +111,12 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"Training: +{BAR}"),
+                head=Lazy(rf"Training: +{BAR}"),
                 pairs=(SPACED,),
                 needs=frozenset({"thru", "queue_min"}),
                 bar=True,
             ),
-            Rule(kind=Kind.STEP, head=re.compile(rf"TIMING step={_STEP}: step=(?P<step_s>[\d.]+)s\b")),
+            Rule(kind=Kind.STEP, head=Lazy(rf"TIMING step={_STEP}: step=(?P<step_s>[\d.]+)s\b")),
         ),
         samples=(
             (
@@ -149,16 +146,16 @@ MORE: Final[tuple[Format, ...]] = (
             "train/perf/optimizer_step_time_s": "step_s",
         },
         rules=(
-            Rule(kind=Kind.EVAL, head=re.compile(rf"step {_STEP}: \{{(?P<rest>'eval/.*)\}}"), pairs=(QUOTED,)),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"step {_STEP}: \{{(?P<rest>'eval/.*)\}}"), pairs=(QUOTED,)),
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"step {_STEP}: \{{(?P<rest>'.*)\}}"),
+                head=Lazy(rf"step {_STEP}: \{{(?P<rest>'.*)\}}"),
                 pairs=(QUOTED,),
                 needs=frozenset({"loss"}),
             ),
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"Train - Step {_STEP} \[{INT}/(?P<total>{INT})\??\], Loss: {_LOSS}(?P<rest>.*)"),
+                head=Lazy(rf"Train - Step {_STEP} \[{INT}/(?P<total>{INT})\??\], Loss: {_LOSS}(?P<rest>.*)"),
                 pairs=(COLON,),
             ),
         ),
@@ -183,11 +180,11 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(r"(?P<rest>train/loss=.*)"),
+                head=Lazy(r"(?P<rest>train/loss=.*)"),
                 pairs=(SPACED,),
                 needs=frozenset({"step"}),
             ),
-            Rule(kind=Kind.EVAL, head=re.compile(r"(?P<rest>val/loss_epoch=.*)"), pairs=(SPACED,)),
+            Rule(kind=Kind.EVAL, head=Lazy(r"(?P<rest>val/loss_epoch=.*)"), pairs=(SPACED,)),
         ),
         samples=(
             (
@@ -207,10 +204,10 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"Epoch \d+ \| iter \d+ step {_STEP} \| loss train: {_LOSS}, val: \S+ \| iter time: "),
+                head=Lazy(rf"Epoch \d+ \| iter \d+ step {_STEP} \| loss train: {_LOSS}, val: \S+ \| iter time: "),
             ),
-            Rule(kind=Kind.EVAL, head=re.compile(rf"iter {_STEP}: val loss {_LOSS}, val time")),
-            Rule(kind=Kind.EVAL, head=re.compile(rf"Final evaluation \| val loss: {_LOSS}")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"iter {_STEP}: val loss {_LOSS}, val time")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"Final evaluation \| val loss: {_LOSS}")),
         ),
         samples=(
             (
@@ -229,13 +226,13 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"(?:\[[\w ]+\], )?completed (?:profiler [\w/]+ )?step: {_STEP}, (?P<rest>.*)"),
+                head=Lazy(rf"(?:\[[\w ]+\], )?completed (?:profiler [\w/]+ )?step: {_STEP}, (?P<rest>.*)"),
                 pairs=(COLON,),
                 needs=frozenset({"loss"}),
             ),
             Rule(
                 kind=Kind.EVAL,
-                head=re.compile(rf"Completed eval after train step {_STEP}, (?P<rest>.*)"),
+                head=Lazy(rf"Completed eval after train step {_STEP}, (?P<rest>.*)"),
                 pairs=(SPACED,),
             ),
         ),
@@ -257,7 +254,7 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(
+                head=Lazy(
                     r"INFO :: Progress on:train (?P<step>[\d.]+k?)it/(?P<total>[\d.]+k?)it rate:"
                     rf"(?:(?P<steps_per_s>[\d.]+)it/s|(?P<step_s>[\d.]+)s/it) .*postfix:loss={_LOSS}"
                 ),
@@ -283,14 +280,14 @@ MORE: Final[tuple[Format, ...]] = (
         aliases={"actor/grad_norm": "grad_norm", "actor/lr": "lr", "perf/time_per_step": "step_s"},
         rates={"perf/throughput": Scope.PER_DEVICE},
         rules=(
-            Rule(kind=Kind.EVAL, head=re.compile(rf"step:{_STEP} - val-")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"step:{_STEP} - val-")),
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"step:{_STEP} - (?P<rest>[\w/]+:.*)"),
-                pairs=(re.compile(rf"(?<= - )(?P<key>[^\s:]+):(?:np\.float\d\d\()?(?P<val>{VALUE})(?=[ )]|$)"),),
+                head=Lazy(rf"step:{_STEP} - (?P<rest>[\w/]+:.*)"),
+                pairs=(Lazy(rf"(?<= - )(?P<key>[^\s:]+):(?:np\.float\d\d\()?(?P<val>{VALUE})(?=[ )]|$)"),),
                 needs=frozenset({"tok_s"}),
             ),
-            Rule(kind=Kind.STEP, head=re.compile(rf"Training Progress: +{BAR}"), pairs=(SPACED,), bar=True),
+            Rule(kind=Kind.STEP, head=Lazy(rf"Training Progress: +{BAR}"), pairs=(SPACED,), bar=True),
         ),
         samples=(
             (
@@ -313,11 +310,11 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(r"train_inner \| epoch \d+:[ \d/]+(?P<rest>loss=.*)"),
+                head=Lazy(r"train_inner \| epoch \d+:[ \d/]+(?P<rest>loss=.*)"),
                 pairs=(SPACED,),
                 needs=frozenset({"step"}),
             ),
-            Rule(kind=Kind.EVAL, head=re.compile(r"valid \| .*?(?P<rest>\bloss .*)"), pairs=(SPACED,)),
+            Rule(kind=Kind.EVAL, head=Lazy(r"valid \| .*?(?P<rest>\bloss .*)"), pairs=(SPACED,)),
         ),
         samples=(
             (
@@ -349,15 +346,15 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"Step {_STEP} \| (?P<rest>loss:.*)"),
+                head=Lazy(rf"Step {_STEP} \| (?P<rest>loss:.*)"),
                 pairs=(COLON,),
                 needs=frozenset({"loss"}),
             ),
-            Rule(kind=Kind.EVAL, head=re.compile(rf"Step {_STEP} \| val_loss:{_LOSS}")),
-            Rule(kind=Kind.STEP, head=re.compile(rf"\d+\|\d+\|Loss: {_LOSS}: +{BAR}"), pairs=(SPACED,), bar=True),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"Step {_STEP} \| val_loss:{_LOSS}")),
+            Rule(kind=Kind.STEP, head=Lazy(rf"\d+\|\d+\|Loss: {_LOSS}: +{BAR}"), pairs=(SPACED,), bar=True),
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf'\{{"step": {_STEP}, (?P<rest>"loss": .*)\}}'),
+                head=Lazy(rf'\{{"step": {_STEP}, (?P<rest>"loss": .*)\}}'),
                 pairs=(QUOTED,),
                 needs=frozenset({"loss"}),
             ),
@@ -386,18 +383,18 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"\[Rank 0\] step={_STEP}, skipped=\d+, lr=\[(?P<lr>{VALUE})"),
+                head=Lazy(rf"\[Rank 0\] step={_STEP}, skipped=\d+, lr=\[(?P<lr>{VALUE})"),
                 anywhere=True,
             ),
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"epoch=\d+/micro_step=\d+/global_step={_STEP}, (?P<rest>.*)"),
+                head=Lazy(rf"epoch=\d+/micro_step=\d+/global_step={_STEP}, (?P<rest>.*)"),
                 pairs=(SPACED,),
                 anywhere=True,
             ),
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"steps: {_STEP} loss: {_LOSS} iter time \(s\): (?P<step_s>[\d.]+) samples/sec: "),
+                head=Lazy(rf"steps: {_STEP} loss: {_LOSS} iter time \(s\): (?P<step_s>[\d.]+) samples/sec: "),
             ),
         ),
         samples=(
@@ -430,7 +427,7 @@ MORE: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=re.compile(rf"Training epoch \d+, iteration {_STEP_OF} \|(?P<rest>.*)"),
+                head=Lazy(rf"Training epoch \d+, iteration {_STEP_OF} \|(?P<rest>.*)"),
                 pairs=(PIPED,),
                 needs=frozenset({"loss", "step_s"}),
             ),

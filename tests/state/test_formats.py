@@ -76,7 +76,7 @@ def test_other_lines_are_never_steps(line: str) -> None:
 def test_table_is_consistent(fmt: Format) -> None:
     assert set(fmt.aliases.values()) <= FIELDS
     assert fmt.samples
-    assert all(rule.pairs or "rest" not in rule.head.groupindex for rule in fmt.rules)
+    assert all(rule.pairs or "rest" not in rule.head.compiled().groupindex for rule in fmt.rules)
     assert all(any(literal in line for literal in fmt.literals) for line, _ in fmt.samples)
 
 
