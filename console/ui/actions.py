@@ -24,10 +24,21 @@ class Group(StrEnum):
     CONSOLE = "Console"
 
 
+class Face(StrEnum):
+    """The screens of a target; a digit each brings them to the front."""
+
+    OVERVIEW = "overview"
+    GPUS = "gpus"
+    LOG = "log"
+    RUNS = "runs"
+    EVENTS = "events"
+
+
 class Situation(Struct, frozen=True, kw_only=True):
     """What decides which actions there are and how they are called."""
 
     verdict: Verdict
+    face: Face = Face.OVERVIEW
     read_only: bool = False
     link_up: bool = True
     link_lost: bool = False
@@ -53,15 +64,22 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 
 def situation_of(
-    snapshot: Snapshot, *, read_only: bool, watching: bool, searching: bool, following: bool, panels: bool
+    snapshot: Snapshot,
+    *,
+    face: Face,
+    read_only: bool,
+    watching: bool = False,
+    searching: bool = False,
+    following: bool = True,
+    panels: bool = True,
 ) -> Situation:
     return Situation(
-        verdict=snapshot.verdict, read_only=read_only or snapshot.read_only,
+        verdict=snapshot.verdict, face=face, read_only=read_only or snapshot.read_only,
         link_up=snapshot.link.state is LinkState.UP,
         link_lost=snapshot.link.state in (LinkState.LOST, LinkState.REFUSED),
         run_alive=bool(snapshot.run and snapshot.run.alive), good_run=snapshot.good is not None,
         stopping=is_stopping(snapshot),
-        contact=needs_first_contact(snapshot) and not watching,
+        contact=face is Face.OVERVIEW and needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels,
     )  # fmt: skip
 
@@ -70,8 +88,18 @@ def _always(_: Situation) -> bool:
     return True
 
 
-def _overview(situation: Situation) -> bool:
+def _no_contact(situation: Situation) -> bool:
     return not situation.contact
+
+
+def _log(situation: Situation) -> bool:
+    """A log is shown."""
+    return situation.face in (Face.OVERVIEW, Face.LOG) and not situation.contact
+
+
+def _plots(situation: Situation) -> bool:
+    """There are plots that can be switched."""
+    return situation.face is Face.OVERVIEW and situation.panels and not situation.contact
 
 
 class Action(Struct, frozen=True, kw_only=True):
@@ -143,7 +171,7 @@ ACTIONS: tuple[Action, ...] = (
         changes_run=True,
         help="show the plan of a stop; nothing is touched before S in the plan",
         when=lambda s: s.run_alive or s.launching or not s.link_up,
-        footer=lambda s: s.link_up and _overview(s) and not s.stopping,
+        footer=lambda s: s.link_up and _no_contact(s) and not s.stopping,
     ),
     Action(
         id="diagnose",
@@ -160,7 +188,7 @@ ACTIONS: tuple[Action, ...] = (
         label="search",
         group=Group.LOG,
         help="search the log as less does; small letters match capitals, too",
-        when=_overview,
+        when=_log,
         footer=lambda s: not s.failed and not s.launching,
     ),
     Action(
@@ -169,7 +197,7 @@ ACTIONS: tuple[Action, ...] = (
         label="next hit",
         group=Group.LOG,
         help="next hit of the search",
-        when=_overview,
+        when=_log,
         footer=lambda s: s.searching,
     ),
     Action(
@@ -178,7 +206,7 @@ ACTIONS: tuple[Action, ...] = (
         label="previous hit",
         group=Group.LOG,
         help="previous hit of the search",
-        when=_overview,
+        when=_log,
     ),
     Action(
         id="next_error",
@@ -186,7 +214,7 @@ ACTIONS: tuple[Action, ...] = (
         label="next error",
         group=Group.LOG,
         help="next error line of the log",
-        when=_overview,
+        when=_log,
         footer=_always,
         named=lambda s: "first error" if s.failed else "next error",
     ),
@@ -196,7 +224,7 @@ ACTIONS: tuple[Action, ...] = (
         label="previous error",
         group=Group.LOG,
         help="previous error line of the log",
-        when=_overview,
+        when=_log,
     ),
     Action(
         id="follow",
@@ -204,18 +232,18 @@ ACTIONS: tuple[Action, ...] = (
         label="follow",
         group=Group.LOG,
         help="go to the end of the log and stay there",
-        when=_overview,
+        when=_log,
         footer=lambda s: not s.failed,
     ),
-    Action(id="top", keys=("g",), label="top", group=Group.LOG, help="oldest line that is loaded", when=_overview),
-    Action(id="bottom", keys=("G",), label="bottom", group=Group.LOG, help="newest line of the log", when=_overview),
+    Action(id="top", keys=("g",), label="top", group=Group.LOG, help="oldest line that is loaded", when=_log),
+    Action(id="bottom", keys=("G",), label="bottom", group=Group.LOG, help="newest line of the log", when=_log),
     Action(
         id="metric",
         keys=("m",),
         label="metric",
         group=Group.VIEW,
         help="tok/s, loss, queue, memory take turns in the plot",
-        when=lambda s: s.panels and _overview(s),
+        when=_plots,
         footer=lambda s: not s.failed and not s.launching,
     ),
     Action(
@@ -224,7 +252,7 @@ ACTIONS: tuple[Action, ...] = (
         label="zoom",
         group=Group.VIEW,
         help="the whole run or its last 10 minutes",
-        when=lambda s: s.panels and _overview(s),
+        when=_plots,
         footer=lambda s: not s.failed and not s.launching,
     ),
     Action(
@@ -233,7 +261,7 @@ ACTIONS: tuple[Action, ...] = (
         label="copy",
         group=Group.VIEW,
         help="copy the selection, else a report of what is shown, to your clipboard",
-        footer=_overview,
+        footer=_no_contact,
         named=lambda s: "copy report" if s.failed else "copy",
     ),
     Action(

@@ -6,7 +6,7 @@ Start: `ConsoleApp(source).run()`; without a source the page without a config is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
 from typing import Any, ClassVar
 
@@ -18,12 +18,14 @@ from textual.screen import Screen
 from console.model import Snapshot, Verdict
 from console.resources import stylesheet_path
 from console.ui import plot, terminal
+from console.ui.actions import Face
 from console.ui.palette import ActionCommands, ExtraCommand, ExtraCommands
 from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
 from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
+from console.ui.screens.target import TargetScreen
 from console.ui.source import Source
 from console.ui.themes import ANSI, DEFAULTS, THEMES, choose_theme
 
@@ -35,6 +37,7 @@ class ConsoleApp(App[str]):
 
     CSS_PATH = str(stylesheet_path("main.tcss"))
     ENABLE_COMMAND_PALETTE = True
+    SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {Face.OVERVIEW: Overview}  # made when first shown, kept
     COMMANDS: ClassVar[set[Any]] = {ActionCommands, ExtraCommands}
     NOTIFICATION_TIMEOUT = _TOAST_S
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -66,6 +69,7 @@ class ConsoleApp(App[str]):
             self.register_theme(ours)
         self.theme = theme
         self._link_watch = LinkWatch()
+        self._noticed: Snapshot | None = None
         self._pane_title = ""
         self.animation_level = "none"
 
@@ -87,7 +91,7 @@ class ConsoleApp(App[str]):
         if self._source is None:
             self.push_screen(NoConfig(self._config_path))
             return
-        self.push_screen(Overview())
+        self.push_screen(Face.OVERVIEW)
         self.call_after_refresh(self._load_plot)
 
     @work(thread=True, exit_on_error=False)
@@ -98,14 +102,20 @@ class ConsoleApp(App[str]):
 
     def _plot_loaded(self) -> None:
         for screen in self.screen_stack:
-            if isinstance(screen, Overview):
+            if isinstance(screen, TargetScreen):
                 screen.refresh_now()
+
+    def show_face(self, face: Face) -> None:
+        """Bring a screen of the target to the front; the one that was there stays as it is for the way back."""
+        if not (isinstance(self.screen, TargetScreen) and self.screen.FACE is face):
+            self.switch_screen(face)
 
     # --- what happens beside the picture ---
 
-    def notice(self, before: Snapshot, now: Snapshot) -> None:
+    def notice(self, now: Snapshot) -> None:
         """Ring for failures, name the pane, toast what came back or what another operator did."""
-        source = self.source_or_raise()
+        source, before = self.source_or_raise(), self._noticed or now
+        self._noticed = now
         if source.bells:
             # The engine knows what is news: also what failed while the link was away, never what had failed before.
             source.bells.clear()

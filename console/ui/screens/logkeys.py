@@ -6,11 +6,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from console.ui.screens.base import ActionScreen
+from console.ui.screens.target import TargetScreen
 from console.ui.widgets.logpane import LogPane
 
 
-class LogKeys(ActionScreen):
+class LogKeys(TargetScreen):
     """A screen with a log pane and its search line; its title and the footer are the screen's own."""
 
     @property

@@ -1,0 +1,250 @@
+"""What the screens of a target share: the newest snapshot, when it is painted, and the keys that mean the same on each.
+
+A screen of its own says how it is laid out (`lay_out`), and what of the stream of log lines it shows (`sync_log`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.events import Resize, ScreenResume
+from textual.message import Message
+from textual.timer import Timer
+
+from console.model import LinkState, Overrides, Snapshot, Verdict
+from console.reasons import ConsoleError
+from console.ui import terminal
+from console.ui.actions import Face, Situation, footer_keys, situation_of
+from console.ui.present import words
+from console.ui.present.frame import footer
+from console.ui.present.overview import Panel
+from console.ui.present.report import report
+from console.ui.present.spans import text_of
+from console.ui.screens.base import ActionScreen
+from console.ui.screens.help import HelpScreen
+from console.ui.screens.plan import PlanScreen
+from console.ui.widgets.lines import LinesView
+
+if TYPE_CHECKING:
+    from console.ui.app import ConsoleApp
+
+# Between two paints of arriving log lines: 10 Hz is as fast as a reader follows.
+_LOG_PAINT_S = 0.1
+# Calm: at most one write a second, or tmux's activity monitor and batteries suffer.
+_CALM_PAINT_S = 1.0
+_CALM = (Verdict.STEPPING, Verdict.IDLE, Verdict.FINISHED, Verdict.STOPPED)
+_REPORT_LINES = 20
+
+
+class TargetScreen(ActionScreen):
+    """A screen that shows one target, kept as it is while another one is in front."""
+
+    FACE: ClassVar[Face]
+
+    class SourceChanged(Message):
+        """The engine has something new; many of these are one."""
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, TargetScreen.SourceChanged)
+
+    def __init__(self) -> None:
+        super().__init__()
+        app = self.face
+        self.source = app.source_or_raise()
+        self.look = app.look
+        self._snapshot: Snapshot = self.source.snapshot
+        self._shown_key: object = None
+        self._flush: Timer | None = None
+
+    @property
+    def face(self) -> ConsoleApp:
+        return cast("ConsoleApp", self.app)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is shown now."""
+        return self._snapshot
+
+    @property
+    def situation(self) -> Situation:
+        return situation_of(self._snapshot, face=self.FACE, read_only=self.face.read_only)
+
+    # --- what a screen of its own says ---
+
+    def lay_out(self) -> None:
+        """Lay the newest snapshot out in the size that there is."""
+        raise NotImplementedError
+
+    def ready(self) -> None:
+        """Called once, when all widgets are there and before the first paint."""
+
+    def sync_log(self) -> None:
+        """Show the log lines that came; called at most ten times a second."""
+
+    def is_calm(self) -> bool:
+        """Whether so little came that it can wait for the next second."""
+        return True
+
+    # --- refreshing ---
+
+    def on_mount(self) -> None:
+        for view in self.query(LinesView):
+            view.ascii_only = self.look.glyphs.ascii
+        self.source.on_change.append(self._on_change)
+        self.set_interval(_CALM_PAINT_S, self._refresh_if_shown)
+        self.ready()
+        self.refresh_now()
+
+    def on_unmount(self) -> None:
+        if self._on_change in self.source.on_change:
+            self.source.on_change.remove(self._on_change)
+
+    def _on_change(self) -> None:
+        # The engine calls from its own task: only a message may cross over.
+        if self.is_shown:
+            self.post_message(self.SourceChanged())
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether this is the target's screen in front, a dialog over it or not."""
+        return self in self.app.screen_stack
+
+    def _refresh_if_shown(self) -> None:
+        if self.is_shown:
+            self.refresh_now()
+
+    @on(SourceChanged)
+    def _source_changed(self) -> None:
+        snapshot = self.source.snapshot
+        if self._key(snapshot) != self._shown_key:
+            self.refresh_now()
+            return
+        if snapshot.verdict in _CALM and self.is_calm():
+            return
+        if self._flush is None:
+            self._flush = self.set_timer(_LOG_PAINT_S, self._flush_log)
+
+    def _flush_log(self) -> None:
+        self._flush = None
+        self.sync_log()
+
+    @staticmethod
+    def _key(snapshot: Snapshot) -> object:
+        """What must be on the screen at once when it changes."""
+        run = snapshot.run
+        states = tuple((s.state, s.evidence) for s in snapshot.stages)
+        return (
+            snapshot.verdict,
+            snapshot.link.state,
+            run and (run.id, run.name, run.alive, run.exit),
+            states,
+            snapshot.reason,
+        )
+
+    def refresh_now(self) -> None:
+        """Show the newest snapshot."""
+        snapshot = self.source.snapshot
+        self.face.notice(snapshot)
+        self._snapshot = snapshot
+        self._shown_key = self._key(snapshot)
+        self.sync_log()
+        self.lay_out()
+
+    @on(ScreenResume)
+    def _resumed(self) -> None:
+        if self.is_mounted:
+            self.refresh_now()
+
+    def on_resize(self, event: Resize) -> None:
+        self.lay_out()
+
+    def put(self, widget_id: str, panel: Panel) -> None:
+        """Show a panel in the `LinesView` of that id, which vanishes when the panel has no rows."""
+        widget, height = self.query_one(f"#{widget_id}", LinesView), panel.height
+        if widget.display != bool(height):
+            widget.display = bool(height)
+        if not height:
+            return
+        if widget.styles.height is None or widget.styles.height.value != height:
+            widget.styles.height = height
+        if panel.width is not None:
+            widget.styles.width = panel.width
+        widget.view = panel.view
+
+    def put_footer(self) -> None:
+        self.put("footer", Panel((footer(*footer_keys(self.situation), self.size.width),)))
+
+    # --- keys that every screen has ---
+
+    def act_overview(self) -> None:
+        self.face.show_face(Face.OVERVIEW)
+
+    def act_restart(self) -> None:
+        self.open_plan("restart")
+
+    def act_stop(self) -> None:
+        self.open_plan("stop")
+
+    def act_again(self) -> None:
+        self.open_plan("restart", Overrides(base=self._snapshot.good))
+
+    def open_plan(self, action: str, overrides: Overrides | None = None) -> None:
+        if self._snapshot.link.state is not LinkState.UP:
+            self.face.toast("no link: nothing can be started or stopped; c retries")
+            return
+        self.face.push_screen(PlanScreen(action, overrides))
+
+    def act_diagnose(self) -> None:
+        if self._snapshot.link.state is not LinkState.UP:
+            self.face.toast("no link: the run can't be looked at; c retries")
+            return
+        self.face.toast("looking at the run, which is not touched ...")
+        self._diagnose()
+
+    @work(exclusive=True, group="diagnose")
+    async def _diagnose(self) -> None:
+        try:
+            saved = await self.source.diagnose()
+        except ConsoleError as error:
+            self.face.toast(f"no diagnosis: {words.one_line(error.detail or str(error.reason))}")
+            return
+        self.face.toast(f"diagnosis saved: {saved.path}")
+
+    def act_reconnect(self) -> None:
+        self.source.retry_link()
+
+    def act_copy(self) -> None:
+        chosen = self.get_selected_text()
+        if chosen:
+            self.face.copy(chosen, "the selection")
+            return
+        self.face.copy(*self.to_copy())
+
+    def to_copy(self) -> tuple[str, str]:
+        """Return what `y` copies where nothing is selected, and what that is called."""
+        log = self.source.log
+        lines: Sequence[str] = [entry.text for entry in log.lines(log.end - _REPORT_LINES, log.end)]
+        return report(self._snapshot, lines, self.look), "the report"
+
+    def act_help(self) -> None:
+        self.face.push_screen(HelpScreen(self.situation))
+
+    def act_palette(self) -> None:
+        self.face.action_command_palette()
+
+    def act_repaint(self) -> None:
+        terminal.wipe(self.face)
+        self.refresh(layout=True)
+        for widget in self.query("*"):
+            widget.refresh()
+
+    def act_quit(self) -> None:
+        self.face.exit()
+
+    # --- for tests and the preview ---
+
+    def text(self) -> str:
+        """All views as plain text, top to bottom."""
+        return "\n".join(text_of(line) for view in self.query(LinesView) if view.display for line in view.view)
