@@ -74,6 +74,8 @@ class StageStatus(Struct, frozen=True, kw_only=True):
     want: int | None = None
     missing: tuple[int, ...] = ()
     """GPUs that hold no context yet (stage CUDA only)."""
+    noted: bool = False
+    """`ended_at` is what the keeper noted, the same for every console; else when this one saw it."""
 
 
 class Verdict(StrEnum):

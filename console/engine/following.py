@@ -33,6 +33,7 @@ _TAIL_EVERY_S = 0.25
 _REST = 1.0
 """Reading the log may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would
 count others' work as ours, and the log would fall behind."""
+_NOTED_S, _NOTED_TRIES = 0.3, 8  # the keeper notes the log's size each quarter of a second, an old run's each second
 _RESTS_FROM_S = 0.01  # a thousand lines a second cost less than that a read
 
 
@@ -164,16 +165,25 @@ class Following:
             return 0
         size = int(reply.data.get("size", len(data)))
         if size > HEAD_BYTES + TAIL_BYTES:
-            self._say_samples(wanted, self._flow.take_head(data, self._written_at), is_history=True)
+            self._say_history(wanted, self._flow.take_head(data, self._written_at))
         return size
 
     async def _tell_step_times(self, effect: events.ReadHead) -> None:
-        """Answer ReadHead: what the flight recorder knows of when the log grew; its lines were dated on the way in."""
-        try:
-            growth = await self._load_growth(effect.run)
-        except ConsoleError:
-            return  # asked again by the machine when the link is back
-        self._feed(events.StepTimesKnown(at=self._now(), run=effect.run, grew_bt=growth.last_bt))
+        """Answer ReadHead by what the keeper noted; a step that was seen just now is in its notes a moment later."""
+        growth = self._growth.get(effect.run, GrowthIndex())
+        for _ in range(_NOTED_TRIES):
+            if growth.last_size_bytes >= effect.ends[1]:
+                break
+            await asyncio.sleep(_NOTED_S)
+            try:
+                growth = await self._load_growth(effect.run)
+            except ConsoleError:
+                return  # asked again by the machine when the link is back
+        one, two = (growth.written_bt(end) for end in effect.ends)
+        first = None
+        if one is not None and two is not None and not growth.was_truncated:
+            first = (events.StepTime(effect.steps[0], one), events.StepTime(effect.steps[1], two))
+        self._feed(events.StepTimesKnown(at=self._now(), run=effect.run, first=first, grew_bt=growth.last_bt))
 
     def _written_at(self, end_offset: int) -> float:
         """Return when the bytes up to an offset were written; now where nobody noted it."""
@@ -215,8 +225,7 @@ class Following:
         taken = self._flow.take(event, data, self._written_at, now)
         self._feed(events.LogSaid(at=now, follow=wanted.follow, log=event))
         if data:
-            if taken.history:
-                self._say_samples(wanted, taken.history, is_history=True)
+            self._say_history(wanted, taken.history)
             if taken.live or not taken.history:  # without any sample, too: lines were read
                 self._say_samples(wanted, taken.live, is_history=False)
         if taken.phase:
@@ -246,9 +255,18 @@ class Following:
     def _at(self, bt: float | None) -> float:
         return bt + self._bt_offset_s if bt is not None else self._now()
 
-    def _say_samples(self, wanted: events.FollowLog, samples: tuple[Sample, ...], *, is_history: bool) -> None:
+    def _say_history(self, wanted: events.FollowLog, samples: tuple[Sample, ...]) -> None:
+        """Tell samples from before we came; what the keeper's notes don't reach (it was lost) has no time."""
+        noted_bytes = self._growth.get(wanted.run, GrowthIndex()).last_size_bytes
+        for dated in (True, False):
+            part = tuple(each for each in samples if (each.end_offset <= noted_bytes) is dated)
+            if part:
+                self._say_samples(wanted, part, is_history=True, dated=dated)
+
+    def _say_samples(
+        self, wanted: events.FollowLog, samples: tuple[Sample, ...], *, is_history: bool, dated: bool = False
+    ) -> None:
         seen, understood, name = self._flow.understood
-        dated = is_history and bool(self._growth.get(wanted.run))
         self._feed(
             events.SamplesSeen(
                 at=self._now(),

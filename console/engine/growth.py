@@ -14,6 +14,8 @@ class GrowthIndex:
     def __init__(self, records: Iterable[Growth] = ()) -> None:
         self._sizes: list[int] = []
         self._times_bt: list[float] = []
+        self.was_truncated = False
+        """What is at the log's beginning now is not how the run began."""
         for record in records:
             self.add(record)
 
@@ -22,6 +24,7 @@ class GrowthIndex:
         if record.k != "log" or record.size is None:
             return
         if self._sizes and record.size < self._sizes[-1]:  # truncated: the old offsets mean nothing any more
+            self.was_truncated = True
             self._sizes.clear()
             self._times_bt.clear()
         if not self._sizes or record.size > self._sizes[-1]:

@@ -33,6 +33,7 @@ _AGAIN_S = 60.0
 _CLOSE_S = 2.0
 _READY_S = 2.0  # a plan goes without rather than wait for a disk
 _PROGRESS_EVERY_S = 60.0
+_DRIFT_S = 0.2
 _MOST_RECORDS = 64  # the host tells of 21
 _OVER = frozenset(
     {
@@ -105,8 +106,8 @@ class Past:
         run = snapshot.run
         if run is None or run.id is None or run.id not in self._records:
             return
-        seen = observed(snapshot)
         before = self._seen.get(run.id)
+        seen = _steadied(observed(snapshot), before)
         if seen == before or seen == Observed():
             self._work_soon()
             return
@@ -267,6 +268,15 @@ class Past:
             await self._in_thread(self._job(list(self._due.values()), self._spoken_of), _CLOSE_S)
         except (ledger.LedgerError, TimeoutError) as exc:
             _log.warning("the ledger was not brought up to date: %s", exc)
+
+
+def _steadied(seen: Observed, before: Observed | None) -> Observed:
+    """Keep a time that only the clocks' drift against each other has moved: else each second would have its row."""
+    if before is None or before.first_step_wall is None or seen.first_step_wall is None:
+        return seen
+    if abs(seen.first_step_wall - before.first_step_wall) >= _DRIFT_S:
+        return seen
+    return replace(seen, first_step_wall=before.first_step_wall)
 
 
 def observed(snapshot: Snapshot) -> Observed:

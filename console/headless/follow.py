@@ -94,16 +94,23 @@ def _is_cuda_due(snapshot: Snapshot) -> bool:
     return stepping.state is StageState.DONE and cuda.state is StageState.UNKNOWN and bool(cuda.want)
 
 
+def _are_notes_due(snapshot: Snapshot, run: Run) -> bool:
+    """Whether the keeper has yet to note when a stage was reached that was seen here a moment ago."""
+    return run.keeper_alive is True and any(s.state is StageState.DONE and not s.noted for s in snapshot.stages)
+
+
 def _is_incomplete(snapshot: Snapshot, judged: outcome.Outcome) -> bool:
     """Whether more is about to come: what settles an outcome is here before all that proves or explains it.
 
-    A quick run steps before the GPUs were asked again; the death is told before the log's last lines are
-    read and before the GPUs' memory is seen to be free.
+    A quick run steps before the GPUs were asked again, and before its keeper has noted when; the death is told before
+    the log's last lines are read and before the GPUs' memory is seen to be free.
     """
     run, log = snapshot.run, snapshot.log
     killing = next(status for status in snapshot.stages if status.stage is Stage.KILLING)
     if judged.outcome == "reached":
-        return _is_cuda_due(snapshot) if run is not None and run.alive else killing.evidence == ALL_GONE
+        if run is None or not run.alive:
+            return killing.evidence == ALL_GONE
+        return _is_cuda_due(snapshot) or _are_notes_due(snapshot, run)
     if run is None or run.exit is None or run.exit.at is None or judged.outcome not in ("failed", "ended"):
         return False
     if log.state in (LogState.NONE, LogState.MISSING, LogState.UNREADABLE):

@@ -1,6 +1,7 @@
 """The flight recorder of one run: recorder.ndjson, bounded, so that a console opened later sees what happened.
 
-Lines are protocol.Growth. When the file is full every second sample of its older half goes; stages and the exit stay.
+Lines are protocol.Growth. When the file is full every second sample of its older half goes; stages and the exit stay,
+and so does the launch: when it stepped is told by the log's growth, a week later still.
 Only the keeper imports this module.
 """
 
@@ -15,6 +16,8 @@ from . import procfs
 
 NAME = "recorder.ndjson"
 MAX_BYTES = 4 * 1024 * 1024
+_LAUNCH_PART = 8
+"""Of the bound, one part in so many is the launch's: with eight GPUs the first 20 minutes."""
 _THINNED = frozenset({'{"k":"log"', '{"k":"gpu"'})
 
 
@@ -61,13 +64,23 @@ class Recorder:
     def _thin(self) -> None:
         with open(self._path, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.readlines()
-        half = len(lines) // 2
-        kept = _every_second_sample(lines[:half]) + lines[half:]
+        launch = _lines_within(lines, self._max_bytes // _LAUNCH_PART)
+        half = launch + (len(lines) - launch) // 2
+        kept = lines[:launch] + _every_second_sample(lines[launch:half]) + lines[half:]
         temporary = self._path + ".thin"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8", errors="surrogateescape") as file:
             file.writelines(kept)
         os.rename(temporary, self._path)
+
+
+def _lines_within(lines: List[str], size_bytes: int) -> int:
+    """Return how many of the first lines fit into so many bytes (characters; all but paths are ASCII)."""
+    for number, line in enumerate(lines):
+        size_bytes -= len(line)
+        if size_bytes < 0:
+            return number
+    return len(lines)
 
 
 def _every_second_sample(lines: List[str]) -> List[str]:

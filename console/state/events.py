@@ -146,9 +146,10 @@ class StepTime(Struct, frozen=True):
 
 
 class StepTimesKnown(Struct, frozen=True, kw_only=True):
-    """When steps were written that nobody watched: from their offsets and the flight recorder's growth of the log.
+    """When steps were written: from their places and the flight recorder's notes of how the log grew.
 
-    The answer to ReadHead; `first` are the first two steps of the run's log. A console opened late learns so.
+    The answer to ReadHead; `first` are the two steps that it named, None where the notes don't reach them (the keeper
+    was lost). A console opened late learns so, and shows the same times as one that watched.
     """
 
     at: float
@@ -236,13 +237,13 @@ class StopFollowing(Struct, frozen=True, kw_only=True):
 
 
 class ReadHead(Struct, frozen=True, kw_only=True):
-    """Find out when the first two steps and the last one were written: answered with StepTimesKnown.
-
-    Read the head of the log for the offsets of its first two steps and the run's flight recorder for the log's growth.
-    """
+    """Find out by the run's flight recorder when its first two steps were written: answered with StepTimesKnown."""
 
     run: str
     path: str
+    steps: tuple[int, int]
+    ends: tuple[int, int]
+    """Where the lines of both end in the log."""
 
 
 class RingBell(Struct, frozen=True, kw_only=True):

@@ -77,6 +77,7 @@ def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
             missing=missing_gpus(state, cuda.contexts),
             rule=cuda.rule,
             bt=(cuda.complete_bt if cuda.complete_bt is not None else cuda.first_bt) if done else None,
+            noted=cuda.complete_bt is not None,
         ),
     )
 
@@ -170,9 +171,13 @@ def _see_contexts(state: TargetState) -> TargetState:
         settled = state.seen_at is not None and state.at - state.seen_at >= SETTLING_S
         return launched(state, launch.CudaNotObservable(why=why)) if settled else state
     have = tuple(gpu.i for gpu in said.gpus if gpu.context)
+    # All that were there when we came may have been there for hours.
+    came_bt = said.bt if state.gpus.saw_fewer else None
+    if len(have) < want:
+        state = replace(state, gpus=replace(state.gpus, saw_fewer=True))
     state = launched(
         state,
-        launch.ContextsSeen(have=have[:want], want=want, missing=missing_gpus(state, have), rule=said.rule, bt=said.bt),
+        launch.ContextsSeen(have=have[:want], want=want, missing=missing_gpus(state, have), rule=said.rule, bt=came_bt),
     )
     if state.launch is not None and state.launch.state(Stage.CUDA) is StageState.DONE:
         state = replace(state, log=replace(state.log, lines_at_cuda=state.training.lines_seen))

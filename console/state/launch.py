@@ -16,7 +16,8 @@ end corrects what was concluded without it.
 
 CUDA and steps: a run that makes steps while some contexts are unproven has CUDA `unknown`, never `done`.
 
-Times are the host's CLOCK_BOOTTIME (`*_bt`). Pure; who watches whom is `machine`'s business.
+Times are the host's CLOCK_BOOTTIME (`*_bt`). An observed stage has one time for everybody: what the keeper noted takes
+the place of what this console saw a moment earlier or later. Pure; who watches whom is `machine`'s business.
 """
 
 from __future__ import annotations
@@ -94,6 +95,9 @@ class ContextsSeen(Struct, frozen=True, kw_only=True):
     missing: tuple[int, ...] = ()
     rule: str = ""
     bt: float | None = None
+    """When they were there; None where nobody saw them come."""
+    noted: bool = False
+    """`bt` is the keeper's."""
 
 
 class CudaNotObservable(Struct, frozen=True, kw_only=True):
@@ -110,6 +114,8 @@ class StepsSeen(Struct, frozen=True, kw_only=True):
     first: int
     second: int
     bt: float | None = None
+    noted: bool = False
+    """`bt` is by the keeper's notes of the log's growth."""
 
 
 class DeadlinePassed(Struct, frozen=True, kw_only=True):
@@ -227,9 +233,7 @@ def _contexts(launch: Launch, event: ContextsSeen) -> Launch:
     if event.want < 1 or have > event.want:
         raise IllegalEvent(Stage.CUDA, mark.state, f"{have} contexts of {event.want}")
     if mark.state is StageState.DONE:
-        # Proved once is proved; an earlier time is the better one.
-        earlier = event.bt is not None and (mark.ended_bt is None or event.bt < mark.ended_bt) and have == event.want
-        return _with(launch, Stage.CUDA, replace(mark, ended_bt=event.bt)) if earlier else launch
+        return _with(launch, Stage.CUDA, _timed(mark, event.bt, noted=event.noted)) if have == event.want else launch
     if have == event.want:
         rule = f" ({event.rule})" if event.rule else ""
         return _move(
@@ -241,6 +245,7 @@ def _contexts(launch: Launch, event: ContextsSeen) -> Launch:
             detail=f"{have}/{event.want} GPUs hold a context{rule}",
             have=have,
             want=event.want,
+            noted=event.noted,
         )
     mark = replace(mark, have=have, want=event.want, missing=event.missing)
     if mark.state in (StageState.ACTIVE, StageState.LATE, StageState.UNKNOWN):
@@ -266,14 +271,25 @@ def _steps(launch: Launch, event: StepsSeen) -> Launch:
     mark = launch.fact(Stage.STEPPING)
     if event.second <= event.first:
         raise IllegalEvent(Stage.STEPPING, mark.state, f"step {event.second} does not follow {event.first}")
+    if mark.state is StageState.DONE:
+        return _with(launch, Stage.STEPPING, _timed(mark, event.bt, noted=event.noted))
     return _move(
         launch,
         Stage.STEPPING,
         Move.PROVED,
-        ended_bt=event.bt if event.bt is not None else mark.ended_bt,
+        ended_bt=event.bt,
         evidence=f"steps {event.first}, {event.second} seen",
         detail=f"steps {event.first}, {event.second}",
+        noted=event.noted,
     )
+
+
+def _timed(mark: Mark, bt: float | None, *, noted: bool) -> Mark:
+    """Proved once is proved; a time that was noted is better than one that was seen, and an earlier one of its kind."""
+    if bt is None or (mark.noted and not noted):
+        return mark
+    is_better = mark.ended_bt is None or (noted and not mark.noted) or bt < mark.ended_bt
+    return replace(mark, ended_bt=bt, noted=noted) if is_better else mark
 
 
 def _stop(launch: Launch, event: StopBegan) -> Launch:
@@ -327,6 +343,7 @@ def _move(
     reason: str | None = None,
     have: int | None = None,
     want: int | None = None,
+    noted: bool = False,
 ) -> Launch:
     old = launch.fact(stage)
     new = moved(stage, old, move)
@@ -342,6 +359,7 @@ def _move(
         have=have if have is not None else old.have,
         want=want if want is not None else old.want,
         missing=() if new is StageState.DONE else old.missing,
+        noted=noted and ended_bt is not None,
     )
     return _with(launch, stage, proven(stage, mark))
 

@@ -49,12 +49,13 @@ def _is_young(state: TargetState, record: RunRecord | None) -> bool:
 
 
 def ask_head(state: TargetState, effects: tuple[events.Effect, ...]) -> Stepped:
-    """Steps are there and nobody saw when: the flight recorder may know."""
+    """Steps are there: when they came by the keeper's notes is what every console shows, whoever watched."""
     steps, follow, subject = state.training, state.follow, state.subject
-    unknown = steps.pair is not None and steps.pair_at is None
-    if state.head_asked or not unknown or follow is None or subject is None or not subject.is_own:
+    if state.head_asked or steps.pair is None or steps.pair_ends is None or state.launch is None:
         return state, effects
-    ask = events.ReadHead(run=subject.key, path=follow.path)
+    if follow is None or subject is None or not subject.is_own or state.launch.fact(Stage.STEPPING).noted:
+        return state, effects
+    ask = events.ReadHead(run=subject.key, path=follow.path, steps=steps.pair, ends=steps.pair_ends)
     return replace(state, head_asked=True), (*effects, ask)
 
 
@@ -105,25 +106,22 @@ def _samples(state: TargetState, event: events.SamplesSeen) -> TargetState:
     state = replace(state, training=seen, log=log)
     if proved and seen.pair is not None:
         first, second = seen.pair
-        state = launched(state, launch.StepsSeen(first=first, second=second, bt=state.clock.bt(seen.pair_at)))
+        seen_bt = None if event.dated else state.clock.bt(seen.pair_at)  # what was noted is asked for as such
+        state = launched(state, launch.StepsSeen(first=first, second=second, bt=seen_bt))
     return state
 
 
 def step_times(state: TargetState, event: events.StepTimesKnown) -> TargetState:
-    """Times of steps that nobody watched; they prove nothing by themselves."""
+    """When the first two steps were written, by the keeper's notes; they prove nothing by themselves."""
     if state.subject is None or event.run != state.subject.key:
         return state
     steps, clock = state.training, state.clock
-    if event.first is not None and steps.pair is not None and event.first[0].step < event.first[1].step:
+    if event.first is not None and steps.pair == (event.first[0].step, event.first[1].step):
         one, two = event.first
         steps = replace(
-            steps,
-            pair=(one.step, two.step),
-            pair_at=clock.at(two.bt),
-            first_step=one.step,
-            first_step_at=clock.at(one.bt),
+            steps, pair_at=clock.at(two.bt), first_step=one.step, first_step_at=clock.at(min(one.bt, two.bt))
         )
-        state = launched(state, launch.StepsSeen(first=one.step, second=two.step, bt=two.bt))
+        state = launched(state, launch.StepsSeen(first=one.step, second=two.step, bt=two.bt, noted=True))
     if event.last is not None and steps.last_step_at is None and event.last.step == steps.step:
         steps = replace(steps, last_step_at=clock.at(event.last.bt))
     grew_at = state.log.grew_at if state.log.grew_at is not None else clock.at(event.grew_bt)

@@ -158,6 +158,7 @@ def _link_up(state: TargetState, event: events.LinkWentUp) -> TargetState:
         clock=_synced(clock, event.at, event.bt, event.wall, event.rtt_s),
         log=replace(state.log, is_catching_up=state.follow is not None),
         training=replace(state.training, gap_from=None),
+        gpus=replace(state.gpus, saw_fewer=False),
         head_asked=False,
     )
 

@@ -53,6 +53,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: Kind
     format: str
     offset: int
+    end_offset: int
+    """Where its line ends: when the log was that long, all of it was written."""
     at: float
     step: int | None = None
     """The training step: of this line, or for a record without one that of its progress bar."""
@@ -225,6 +227,7 @@ class Parser:
             kind=Kind.CKPT,
             format=self.format or "any",
             offset=line.offset,
+            end_offset=line.end_offset,
             at=line.at,
             step=found.step,
             checkpoint=found.state,
@@ -252,6 +255,7 @@ class Parser:
             kind=kind,
             format=fmt.name,
             offset=line.offset,
+            end_offset=line.end_offset,
             at=line.at,
             step=step,
             total_steps=total,

@@ -133,6 +133,7 @@ def _stage(state: TargetState, launch: Launch, stage: Stage, judged: Judgement) 
         have=mark.have,
         want=mark.want,
         missing=mark.missing,
+        noted=mark.noted or stage in JOURNALLED,
     )
 
 

@@ -85,6 +85,8 @@ class Mark(Struct, frozen=True, kw_only=True):
     missing: tuple[int, ...] = ()
     derived: bool = False
     """A consequence, and so open to what is learned later."""
+    noted: bool = False
+    """`ended_bt` stands in the keeper's notes, so every console reads the same; else it is when we saw it."""
 
 
 def moved(stage: Stage, mark: Mark, move: Move) -> StageState:

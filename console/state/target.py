@@ -122,6 +122,8 @@ class GpuFacts(Struct, frozen=True, kw_only=True):
     at: float | None = None
     peaks: dict[int, int] = {}
     """Highest use of each GPU while this run lived."""
+    saw_fewer: bool = False
+    """Over the link that is up now, this run was seen with fewer contexts than it wants: we see the last one come."""
     stepping_w: tuple[float, ...] = ()
     """Mean board draw of the run's GPUs while steps came, newest last: what work looks like."""
 

@@ -62,6 +62,8 @@ class Training(Struct, frozen=True, kw_only=True):
     """The first two increasing step numbers: the proof of stepping."""
     pair_at: float | None = None
     """When the second of them was written; None where nobody saw it."""
+    pair_ends: tuple[int, int] | None = None
+    """Where the lines of both end in the log: how long it was when they were written."""
     first_step: int | None = None
     first_step_at: float | None = None
     last_step_at: float | None = None
@@ -70,6 +72,8 @@ class Training(Struct, frozen=True, kw_only=True):
     """When a step was last read, old or new: no step has come since."""
     last_step_offset: int | None = None
     """Where the last step line begins in the log: errors before it were handled."""
+    last_step_end: int = 0
+    """Where it ends."""
     bad_since_step: int | None = None
     bad_since_at: float | None = None
     last_good_loss: float | None = None
@@ -137,7 +141,8 @@ def _step(training: Training, sample: Sample, step: int, at: float, *, live: boo
     before = training.step
     training = _saved_by_now(training)
     if training.pair is None and before is not None and step > before and (is_own or live):
-        training = replace(training, pair=(before, step), pair_at=at if live else None)
+        ends = (training.last_step_end, sample.end_offset)
+        training = replace(training, pair=(before, step), pair_at=at if live else None, pair_ends=ends)
     if live:
         training = _timed(training, sample, step, at)
     bad = sample.loss_state is not None
@@ -157,6 +162,7 @@ def _step(training: Training, sample: Sample, step: int, at: float, *, live: boo
         last_step_at=at if live else None,
         heard_at=at,
         last_step_offset=sample.offset,
+        last_step_end=sample.end_offset,
         tok_s=sample.tok_s if sample.tok_s is not None else training.tok_s,
         scope=str(sample.scope) if sample.tok_s is not None and sample.scope is not None else training.scope,
         queue_min=sample.queue_min if sample.queue_min is not None else training.queue_min,

@@ -1,5 +1,6 @@
 """The state directory: files that readers always find whole, a lock that names its holder, recorder and secrets."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -165,6 +166,23 @@ def test_bounded_call_ends_what_hangs() -> None:
     with pytest.raises(bounded.ChildFailed, match="KeyError"):
         bounded.call(lambda: os.environ["DFLASH_ABSENT"], 5.0)
     assert bounded.call(lambda: {"a": [1, "é"]}, 5.0) == {"a": [1, "é"]}
+
+
+def test_recorder_that_is_thinned_keeps_the_launch_as_it_was(tmp_path: Path) -> None:
+    kept = recorder.Recorder(str(tmp_path), max_bytes=40_000)
+    for size in range(60):
+        kept.log(size)
+    launch = (tmp_path / recorder.NAME).read_text().splitlines()
+    for size in range(100, 4000):
+        kept.log(size)
+
+    now = (tmp_path / recorder.NAME).read_text().splitlines()
+
+    assert now[: len(launch)] == launch
+    sizes = [json.loads(line)["size"] for line in now]
+    assert sizes == sorted(sizes)
+    assert max(b - a for a, b in itertools.pairwise(sizes)) > 8  # it was thinned many times
+    assert (tmp_path / recorder.NAME).stat().st_size <= 40_000
 
 
 def test_recorder_stays_within_its_bound_and_keeps_stages(tmp_path: Path) -> None:

@@ -38,7 +38,14 @@ def gpu(index: int, **fields: Any) -> protocol.WireGpu:
 
 
 def sample(step: int, **fields: Any) -> Sample:
-    known: dict[str, Any] = {"kind": Kind.STEP, "format": "dflash", "offset": step * 100, "at": 0.0, "loss": 1.2}
+    known: dict[str, Any] = {
+        "kind": Kind.STEP,
+        "format": "dflash",
+        "offset": step * 100,
+        "end_offset": step * 100 + 40,
+        "at": 0.0,
+        "loss": 1.2,
+    }
     return Sample(step=step, **(known | fields))
 
 
@@ -165,7 +172,13 @@ class Story:
 
     def checkpoint(self, step: int, state: CheckpointState = CheckpointState.COMPLETED) -> Story:
         found = Sample(
-            kind=Kind.CKPT, format="dflash", offset=step * 100 + 50, at=0.0, checkpoint=state, checkpoint_step=step
+            kind=Kind.CKPT,
+            format="dflash",
+            offset=step * 100 + 50,
+            end_offset=step * 100 + 90,
+            at=0.0,
+            checkpoint=state,
+            checkpoint_step=step,
         )
         return self.samples(found)
 

@@ -139,6 +139,23 @@ def test_earlier_proof_of_cuda_wins() -> None:
     assert told(*SPAWNED, early, CONTEXTS).mark(Stage.CUDA).ended_bt == 5.0
 
 
+def test_what_the_keeper_noted_is_the_time_of_a_stage_whoever_saw_it_when() -> None:
+    seen = [machine.ContextsSeen(have=tuple(range(8)), want=8, bt=bt) for bt in (5.0, 9.0, None)]
+    noted = machine.ContextsSeen(have=tuple(range(8)), want=8, bt=7.0, noted=True)
+    steps = [machine.StepsSeen(first=1, second=2, bt=bt) for bt in (11.0, 12.5, None)]
+    noted_steps = machine.StepsSeen(first=1, second=2, bt=12.0, noted=True)
+
+    for order in itertools.permutations([*seen, noted]):
+        assert (told(*SPAWNED, *order).mark(Stage.CUDA).ended_bt, told(*SPAWNED, *order).mark(Stage.CUDA).noted) == (
+            7.0,
+            True,
+        )
+    for order_of_steps in itertools.permutations([*steps, noted_steps]):
+        mark = told(*SPAWNED, CONTEXTS, *order_of_steps).mark(Stage.STEPPING)
+        assert (mark.ended_bt, mark.noted) == (12.0, True)
+    assert told(*SPAWNED, *seen).mark(Stage.CUDA).noted is False
+
+
 ANY_EVENT = st.one_of(
     st.builds(
         journal,

@@ -239,10 +239,12 @@ def test_console_opened_late_shows_the_original_times() -> None:
     late = Story().up().after(watched.now - 0.5 + 3600).up()
     late.record = watched.record
 
-    late.said(late.record).gpus().samples(sample(4711), sample(4712), live=False)
+    late.said(late.record).gpus().samples(sample(1), sample(2), live=False)  # the head, then the end
+    late.samples(sample(4711), sample(4712), live=False)
     assert late.stage(Stage.STEPPING).state is DONE
     assert late.stage(Stage.STEPPING).took_s is None
     [head] = late.effects_of(events.ReadHead)
+    assert (head.steps, head.ends) == ((1, 2), (sample(1).end_offset, sample(2).end_offset))
     first = tuple(events.StepTime(step, late.bt - 3600 - 2 * (2 - step)) for step in (1, 2))
     late.tell(events.StepTimesKnown(at=late.at, run=head.run, first=(first[0], first[1])))
 
@@ -719,7 +721,47 @@ def test_steps_from_before_us_that_the_flight_recorder_dates_are_as_good_as_watc
     progress = story.snapshot.progress
     assert (progress.first_step_at, progress.last_step_at) == (story.at - 398, story.at - 362)
     assert progress.usual_step_s == 2.0
-    assert story.effects_of(events.ReadHead) == []
+
+
+def test_steps_that_nobody_noted_have_no_time() -> None:
+    """The keeper was lost before, or the log was truncated: nobody knows when these two were written."""
+    story = Story().launched().cuda().after(500)
+    dated = (replace(sample(1), at=story.at - 400), replace(sample(2), at=story.at - 398))
+    story.tell(events.SamplesSeen(at=story.at, follow=story.follow_id(), samples=dated, live=False, dated=True))
+    [ask] = story.effects_of(events.ReadHead)
+
+    story.tell(events.StepTimesKnown(at=story.at, run=ask.run))
+
+    assert story.stage(Stage.STEPPING).state is DONE
+    assert story.stage(Stage.STEPPING).took_s is None
+
+
+def test_contexts_that_were_there_when_we_came_have_no_time_of_their_own() -> None:
+    watched = Story().launched().gpus(contexts=3).after(7).gpus()
+    late = Story().launched().after(7200).gpus()
+    back = Story().launched().gpus(contexts=3).down().after(7200).up().said(late.record).gpus()
+
+    assert watched.stage(Stage.CUDA).took_s is not None
+    for story in (late, back):
+        assert story.stage(Stage.CUDA).state is DONE
+        assert story.stage(Stage.CUDA).took_s is None
+
+
+def test_stages_times_become_those_that_the_keeper_noted() -> None:
+    story = Story().launched().gpus(contexts=3).after(7).gpus()
+    spawned_bt = story.record.stages[str(Stage.SPAWNED)].ended_bt
+    assert spawned_bt is not None
+    assert not story.stage(Stage.CUDA).noted
+    story.host(cuda=CudaRecord(contexts=tuple(range(8)), expected=8, complete_bt=spawned_bt + 6.5))
+    story.steps(1, 2)
+    [ask] = story.effects_of(events.ReadHead)
+    assert not story.stage(Stage.STEPPING).noted
+    times = (events.StepTime(1, spawned_bt + 8.0), events.StepTime(2, spawned_bt + 9.25))
+
+    story.tell(events.StepTimesKnown(at=story.at, run=ask.run, first=times))
+
+    assert (story.stage(Stage.CUDA).took_s, story.stage(Stage.STEPPING).took_s) == (6.5, 2.75)
+    assert all(story.stage(stage).noted for stage in Stage)
 
 
 # -- clocks -----------------------------------------------------------------------------------------------------------
