@@ -52,14 +52,18 @@ def load(path: Path) -> Config:
         _complain(path, "", "no such file", f"write one with: {APP} init")
     except (OSError, UnicodeDecodeError) as exc:
         _complain(path, "", str(exc), "expected a readable UTF-8 file")
+    return parse(path, text)
+
+
+def parse(path: Path, text: str) -> Config:
+    """Check the text of a config file; `path` is named in complaints only.
+
+    Raises: ConsoleError(CONFIG) for what isn't TOML or doesn't fit.
+    """
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         _complain(path, "", f"not TOML: {exc}", "strings need quotes, lists need brackets")
-    return _parse(path, table)
-
-
-def _parse(path: Path, table: dict[str, Any]) -> Config:
     _refuse_unknown(path, "", table, ("default_target", "targets"))
     default = table.get("default_target")
     if default is not None and not isinstance(default, str):

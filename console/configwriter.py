@@ -89,10 +89,14 @@ def render(name: str, target: Target) -> str:
 
 def render_whole(name: str, target: Target) -> str:
     """Return the text of a config file that states every value of `target` that isn't the default."""
+    return f"default_target = {_toml(name)}\n\n" + render_table(name, target)
+
+
+def render_table(name: str, target: Target) -> str:
+    """Return the table of one target, with every value that isn't the default."""
     plain, defaults = msgspec.to_builtins(target), msgspec.to_builtins(Target())
     changed = {key: value for key, value in plain.items() if value != defaults[key]}
-    lines = [f"default_target = {_toml(name)}", "", f"[targets.{_toml_key(name)}]"]
-    lines += [f"{key} = {_toml_value(value)}" for key, value in changed.items()]
+    lines = [f"[targets.{_toml_key(name)}]", *(f"{key} = {_toml_value(value)}" for key, value in changed.items())]
     return "\n".join(lines) + "\n"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from console import configfile
 from console.config import Target
+from console.configeditor import ConfigEntry
 from console.engine import Engine
 from console.headless.session import operator, origin
 from console.reasons import Exit
@@ -40,9 +41,12 @@ def run(
     ascii_only: bool,
     light: bool,
     commands: Sequence[ExtraCommand] = (),
+    entry: ConfigEntry | None = None,
 ) -> int:
-    """Show the target until the operator quits; return the exit code."""
-    return asyncio.run(_run(name, target, read_only=read_only, ascii_only=ascii_only, light=light, commands=commands))
+    """Show the target until the operator quits; return the exit code. `entry`: its place in the config file."""
+    engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only)
+    app = _App(engine, read_only=read_only, ascii_only=ascii_only, light=light, extra=commands, entry=entry)
+    return asyncio.run(_run(engine, app))
 
 
 class _App(ConsoleApp):
@@ -62,11 +66,7 @@ async def _watch(engine: Engine, painted: asyncio.Event) -> None:
     await engine.run()
 
 
-async def _run(
-    name: str, target: Target, *, read_only: bool, ascii_only: bool, light: bool, commands: Sequence[ExtraCommand]
-) -> int:
-    engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only)
-    app = _App(engine, read_only=read_only, ascii_only=ascii_only, light=light, extra=commands)
+async def _run(engine: Engine, app: _App) -> int:
     watching = asyncio.create_task(_watch(engine, app.painted))
     watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
     loop = asyncio.get_running_loop()

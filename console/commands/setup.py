@@ -20,7 +20,8 @@ from console.reasons import ConsoleError
 @click.option("--light", is_flag=True, help="Colours for a light terminal.")
 def open_(target: str | None, read_only: bool, ascii_only: bool, light: bool, **options: Any) -> int:
     """Open the terminal console on TARGET (the default command)."""
-    from console import tui
+    from console import configfile, tui
+    from console.configeditor import ConfigEntry
 
     config_path = options["config_path"]
     if target is None and options["host"] is None and tui.no_config_yet(config_path):
@@ -33,7 +34,8 @@ def open_(target: str | None, read_only: bool, ascii_only: bool, light: bool, **
             raise click.UsageError(f"No such command or target {target!r}. Did you mean {meant!r}?") from error
         raise
     _require_terminal(f"dflash-console status {name}")
-    return tui.run(name, chosen, read_only=read_only, ascii_only=ascii_only, light=light)
+    entry = ConfigEntry(config_path or configfile.default_path(), name)
+    return tui.run(name, chosen, read_only=read_only, ascii_only=ascii_only, light=light, entry=entry)
 
 
 def _require_terminal(instead: str) -> None:

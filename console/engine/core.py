@@ -88,6 +88,11 @@ class Engine:
         """The environment that the config adds to a login shell's."""
         return self.target.env
 
+    def redeclare(self, env: Mapping[str, str], arguments: tuple[str, ...]) -> None:
+        """The config gives runs this environment from now on, and its command these further arguments."""
+        command = (*self.target.command, *arguments)
+        self.target = msgspec.structs.replace(self.target, env=dict(env), command=command)
+
     async def until(self, predicate: Callable[[Snapshot], T | None], deadline: float | None) -> T | None:
         """Return the predicate's first result that isn't None, or None when the loop's time passes `deadline`.
 

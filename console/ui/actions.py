@@ -49,6 +49,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """A stop is under way."""
     contact: bool = False
     """The page of first contact is shown."""
+    unwritten: bool = False
+    """The target stands in no config file yet."""
     searching: bool = False
     following: bool = True
     panels: bool = True
@@ -72,6 +74,7 @@ def situation_of(
     searching: bool = False,
     following: bool = True,
     panels: bool = True,
+    unwritten: bool = False,
 ) -> Situation:
     return Situation(
         verdict=snapshot.verdict, face=face, read_only=read_only or snapshot.read_only,
@@ -80,7 +83,7 @@ def situation_of(
         run_alive=bool(snapshot.run and snapshot.run.alive), good_run=snapshot.good is not None,
         stopping=is_stopping(snapshot),
         contact=face is Face.OVERVIEW and needs_first_contact(snapshot) and not watching,
-        searching=searching, following=following, panels=panels,
+        searching=searching, following=following, panels=panels, unwritten=unwritten,
     )  # fmt: skip
 
 
@@ -141,6 +144,15 @@ ACTIONS: tuple[Action, ...] = (
         group=Group.RUN,
         help="show the plots, the log and the GPUs of a run started by hand",
         when=lambda s: s.contact,
+        footer=_always,
+    ),
+    Action(
+        id="configure",
+        keys=("i",),
+        label="write config",
+        group=Group.RUN,
+        help="add this target to the config file, with what was found of its run",
+        when=lambda s: s.contact and s.unwritten,
         footer=_always,
     ),
     Action(

@@ -6,7 +6,7 @@ Start: `ConsoleApp(source).run()`; without a source the page without a config is
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, ClassVar
 
@@ -15,7 +15,9 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from console.configeditor import ConfigEntry, with_found
 from console.model import Snapshot, Verdict
+from console.reasons import ConsoleError
 from console.resources import stylesheet_path
 from console.ui import plot, terminal
 from console.ui.actions import Face
@@ -23,6 +25,7 @@ from console.ui.palette import ActionCommands, ExtraCommand, ExtraCommands
 from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
+from console.ui.present.words import one_line
 from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
 from console.ui.screens.target import TargetScreen
@@ -54,6 +57,7 @@ class ConsoleApp(App[str]):
         light: bool = False,
         zone: tzinfo | None = None,
         config_path: str = "",
+        entry: ConfigEntry | None = None,
         extra: Sequence[ExtraCommand] = (),
     ) -> None:
         theme = choose_theme(os.environ, light=light)
@@ -64,6 +68,11 @@ class ConsoleApp(App[str]):
         self.ascii_only = ascii_only
         self.look = Look(glyphs=ASCII if ascii_only else UNICODE, zone=zone)
         self._config_path = config_path
+        self._entry = entry
+        self.may_keep = entry is not None and entry.is_written
+        """The target stands in a config file that may be changed."""
+        self.may_write = entry is not None and not self.may_keep
+        """The target was given by flags: it can be added to the config file."""
         self.extra = tuple(extra)
         for ours in THEMES:
             self.register_theme(ours)
@@ -109,6 +118,27 @@ class ConsoleApp(App[str]):
         """Bring a screen of the target to the front; the one that was there stays as it is for the way back."""
         if not (isinstance(self.screen, TargetScreen) and self.screen.FACE is face):
             self.switch_screen(face)
+
+    # --- the config file ---
+
+    def keep_settings(self, env: Mapping[str, str], arguments: tuple[str, ...]) -> None:
+        """Write a run's environment and added arguments into the config. Raises: ConsoleError(CONFIG)."""
+        if self._entry is not None:
+            self._entry.keep_settings(env, arguments)
+            self.source_or_raise().redeclare(env, arguments)
+
+    def write_target(self) -> None:
+        """Add the target to the config file, with what its run tells of itself, and say where it stands."""
+        if self._entry is None:
+            return
+        source = self.source_or_raise()
+        try:
+            self._entry.add(with_found(source.target, source.snapshot))
+        except ConsoleError as error:
+            self.toast(f"not written: {one_line(error.detail)}")
+            return
+        self.may_write, self.may_keep = False, True
+        self.toast(f"wrote target {self._entry.name} to {self._entry.path}")
 
     # --- what happens beside the picture ---
 

@@ -123,6 +123,26 @@ class EditTable:
         """Environment and arguments as in the config; this, too, can be undone. The note is no setting and stays."""
         self._step(_Values(env=dict(self._declared), note=self._now.note))
 
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment as it would be declared."""
+        return {name: value for name, value in self._now.env.items() if value is not None}
+
+    @property
+    def args(self) -> tuple[str, ...]:
+        return self._now.args
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether environment or arguments differ from the config."""
+        return self.env != self._declared or bool(self.args)
+
+    def declared(self) -> None:
+        """Take the environment as what the config says from now on, and the arguments as part of its command."""
+        self._declared = self.env
+        self._now = _Values(env=dict(self._declared), note=self._now.note)
+        self._steps.clear()
+
     def overrides(self, base: Overrides) -> Overrides:
         """Return `base` with the differences to the config."""
         rows = [row for row in self.rows if row.kind is Kind.ENV]

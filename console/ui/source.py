@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from console.config import Target
 from console.model import Accepted, Diagnosis, Overrides, Plan, Snapshot
 from console.state.events import RingBell
 from console.state.logbuffer import LogBuffer
@@ -41,8 +42,17 @@ class Source(Protocol):
         ...
 
     @property
+    def target(self) -> Target:
+        """What the config or the flags say of the target."""
+        ...
+
+    @property
     def declared_env(self) -> Mapping[str, str]:
         """The environment that the config gives a run: what the edit dialog starts from."""
+        ...
+
+    def redeclare(self, env: Mapping[str, str], arguments: tuple[str, ...]) -> None:
+        """The config gives runs this environment from now on, and its command these further arguments."""
         ...
 
     async def plan(self, action: str, overrides: Overrides = ...) -> Plan: ...

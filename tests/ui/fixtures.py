@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from console.config import Target
 from console.model import (
     Accepted,
     Ages,
@@ -73,6 +74,7 @@ class FakeSource:
             "DFLASH_SPLIT_FC_LAYERS": "0",
             "WANDB_API_KEY": "0123456789abcdef",
         }
+        self.target = Target(host="10.1.2.6", env=dict(self.declared_env))
         self.plans: list[Plan] = []
         self.asked: list[tuple[str, Overrides]] = []
         self.executed: list[tuple[Plan, Overrides]] = []
@@ -120,6 +122,9 @@ class FakeSource:
         if self.refuse is not None:
             raise self.refuse
         return Diagnosis(path="/home/ops/slammed5.diagnosis.txt", bytes=40_000, run="slammed5", run_id="r-0041")
+
+    def redeclare(self, env: Mapping[str, str], arguments: tuple[str, ...]) -> None:
+        self.declared_env = dict(env)
 
     def retry_link(self) -> None:
         self.retries += 1

@@ -17,7 +17,7 @@ def needs_first_contact(snapshot: Snapshot) -> bool:
     return run is not None and run.by_hand and bool(run.alive)
 
 
-def contact_page(snapshot: Snapshot, width: int, look: Look, *, may_act: bool) -> View:
+def contact_page(snapshot: Snapshot, width: int, look: Look, *, may_act: bool, may_write: bool = False) -> View:
     """Return the page that stands in place of the overview until somebody presses `w`."""
     run = snapshot.run
     if run is None:
@@ -48,6 +48,8 @@ def contact_page(snapshot: Snapshot, width: int, look: Look, *, may_act: bool) -
     view += _key("w", "watch it (plots, log, GPUs; nothing is changed)", width)
     if may_act:
         view += _key("r", "restart it under a keeper; the plan is shown first", width)
+    if may_write:
+        view += _key("i", "write this target into the config file: command, directory, log, GPUs as found", width)
     return tuple(view)
 
 

@@ -36,6 +36,7 @@ class Choice(Struct, frozen=True, kw_only=True):
     contact: bool = False
     """The page that introduces a run started by hand."""
     may_act: bool = True
+    may_write: bool = False
 
 
 class Panel(NamedTuple):
@@ -86,7 +87,7 @@ class Painter:
             )
         head = Panel((header(snapshot, width, look),))
         if choice.contact:
-            page = Panel(contact_page(snapshot, width, look, may_act=choice.may_act))
+            page = Panel(contact_page(snapshot, width, look, may_act=choice.may_act, may_write=choice.may_write))
             return Picture(
                 layout=layout, fill=None, panels={"header": head, "contact": page}, has_log=False, has_middle=False
             )

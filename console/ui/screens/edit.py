@@ -15,6 +15,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 
 from console.model import Overrides
+from console.reasons import ConsoleError
 from console.ui.edittable import EditTable, Kind, Row, bad_args, bad_name, is_secret
 from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, dim, faint, strong, whole_spans
 from console.ui.present.words import one_line
@@ -32,7 +33,11 @@ _HINTS = (
     ("u", "undo"),
     ("v", "as in the config"),
 )
+_KEEP = ("c", "keep in the config")
 _EMPTY = {Kind.ARGS: "none besides the command's own", Kind.NOTE: "none"}
+
+
+Keep = Callable[[Mapping[str, str], tuple[str, ...]], None]
 
 
 class EditScreen(ModalScreen[Overrides | None]):
@@ -47,10 +52,16 @@ class EditScreen(ModalScreen[Overrides | None]):
         Binding("x", "unset", "unset", id="edit.unset", show=False),
         Binding("u", "undo", "undo", id="edit.undo", show=False),
         Binding("v", "revert", "as in the config", id="edit.revert", show=False),
+        Binding("c", "keep", "keep in the config", id="edit.keep", show=False),
     ]
 
-    def __init__(self, declared: Mapping[str, str], overrides: Overrides, target: str) -> None:
+    def __init__(
+        self, declared: Mapping[str, str], overrides: Overrides, target: str, keep: Keep | None = None
+    ) -> None:
+        """`keep` writes environment and added arguments into the config; None where there is none to write to."""
         super().__init__()
+        self._keep = keep
+        self.kept = False
         self._table = EditTable(declared, overrides)
         self._base = overrides
         self._target = target
@@ -93,7 +104,8 @@ class EditScreen(ModalScreen[Overrides | None]):
         body, room = self.query_one("#body"), max(3, height - 5)
         body.styles.height = min(len(view), room)
         body.scroll_to(y=max(0, at + 2 - room), animate=False, immediate=True)
-        self._put("hints", (whole_spans([(strong(k), dim(f" {v}")) for k, v in _HINTS], inner, (Span("   "),)),))
+        hints = (*_HINTS, _KEEP) if self._keep is not None and self._table.is_changed else _HINTS
+        self._put("hints", (whole_spans([(strong(k), dim(f" {v}")) for k, v in hints], inner, (Span("   "),)),))
 
     def _put(self, widget_id: str, view: View) -> None:
         lines = self.query_one(f"#{widget_id}", LinesView)
@@ -164,6 +176,21 @@ class EditScreen(ModalScreen[Overrides | None]):
 
     def action_revert(self) -> None:
         self._table.revert()
+        self._show()
+
+    def action_keep(self) -> None:
+        """Write environment and arguments into the config: every later run has them, too."""
+        if self._keep is None or not self._table.is_changed:
+            return
+        face = cast("ConsoleApp", self.app)
+        try:
+            self._keep(self._table.env, self._table.args)
+        except ConsoleError as error:
+            face.toast(f"not kept: {one_line(error.detail)}")
+            return
+        self.kept = True
+        self._table.declared()
+        face.toast("kept in the config")
         self._show()
 
     def action_done(self) -> None:

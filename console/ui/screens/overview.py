@@ -69,7 +69,7 @@ class Overview(LogKeys):
         return situation_of(
             self.snapshot, face=self.FACE, read_only=self.face.read_only, watching=self._watching,
             searching=log.searching, following=log.following,
-            panels=self._layout_now is None or not self._layout_now.strips,
+            panels=self._layout_now is None or not self._layout_now.strips, unwritten=self.face.may_write,
         )  # fmt: skip
 
     # --- painting ---
@@ -88,7 +88,11 @@ class Overview(LogKeys):
         snapshot = self.snapshot
         situation = self.situation
         choice = Choice(
-            metric=self._metric, zoom=self._zoom, contact=situation.contact, may_act=not situation.read_only
+            metric=self._metric,
+            zoom=self._zoom,
+            contact=situation.contact,
+            may_act=not situation.read_only,
+            may_write=situation.unwritten,
         )
         picture = self._painter.paint(snapshot, self.source.series, width, height, choice)
         self._layout_now = picture.layout
@@ -138,6 +142,10 @@ class Overview(LogKeys):
         self._watching = True
         self.lay_out()
         self.log_pane.focus()
+
+    def act_configure(self) -> None:
+        self.face.write_target()
+        self.lay_out()
 
     def act_metric(self) -> None:
         every = list(Metric)

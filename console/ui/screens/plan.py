@@ -293,8 +293,11 @@ class PlanScreen(ModalScreen[None]):
     @work
     async def action_edit(self) -> None:
         declared = base_env(self._face.source_or_raise().declared_env, self._overrides)
-        edited = await self._face.push_screen_wait(EditScreen(declared, self._overrides, self._snapshot.target))
-        if edited is not None and edited != self._overrides:
+        # A past run's settings are no change of the config's.
+        keep = self._face.keep_settings if self._face.may_keep and self._overrides.base is None else None
+        screen = EditScreen(declared, self._overrides, self._snapshot.target, keep)
+        edited = await self._face.push_screen_wait(screen)
+        if edited is not None and (edited != self._overrides or screen.kept):
             self._change(edited)
 
     @work
