@@ -24,7 +24,21 @@ from console.reasons import ConsoleError, Exit, Reason
 APP = "dflash-console"
 # Names that would be taken for a subcommand: `dflash-console status` must never be ambiguous.
 RESERVED_NAMES = frozenset(
-    {"restart", "wait", "stop", "status", "logs", "init", "demo", "open", "help", "doctor", "diagnose", "explain"}
+    {
+        "restart",
+        "wait",
+        "stop",
+        "status",
+        "logs",
+        "init",
+        "demo",
+        "open",
+        "help",
+        "doctor",
+        "diagnose",
+        "explain",
+        "formats",
+    }
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SECTIONS: dict[str, type[msgspec.Struct]] = {

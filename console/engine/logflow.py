@@ -181,7 +181,7 @@ class LogFlow:
             for series in self.series.values():
                 series.checkpoint(sample.checkpoint_step)
             return
-        if sample.kind is not Kind.STEP:
+        if sample.kind is not Kind.STEP and not (sample.continues and sample.kind is Kind.OTHER):
             return
         named = {"tok_s": sample.tok_s, "loss": sample.loss, "queue": sample.queue_min}
         for name, value in named.items():

@@ -1,7 +1,8 @@
 """What a log format is made of, and how one line is read by it: numbers, prefixes, rules, user patterns.
 
-A format is data (`Format`, `Rule`); the tables are in `formats` and `moreformats`. No state is kept here: what one line
-can not tell (which progress bar is the training, which format the log has) is decided in `metrics`. Pure.
+A format is data (`Format`, `Rule`, `Block`); the tables are in `trainers`. No state is kept here: what one line can not
+tell (which progress bar is the training, which format the log has) is decided in `metrics`, and tokens/s that no line
+states in `rates`. Pure.
 """
 
 from __future__ import annotations
@@ -79,6 +80,18 @@ FIELDS: Final = frozenset(
         "seq_len",
         "global_batch",
         "nan_count",
+        "eta_s",
+        "epoch",  # only by a rule's own group: the number of an epoch whose batches the line counts
+        "global_step",  # the training step, of a line whose bar counts something else
+        # What tokens/s are derived from; see `rates`.
+        "samples_per_s",
+        "step_tokens",  # tokens of this very step, of all workers
+        "tokens_total",  # running total of tokens seen, of all workers
+        "train_ms",  # running total of the time spent in training
+        "window_s",  # seconds since the step line before
+        "iter_ms",  # milliseconds for one micro-batch, which is less than a step
+        "micro_batch",
+        "world_size",
     }
 )
 """Names that a rule's groups and a format's aliases may lead to; any other number of a line is an extra field."""
@@ -89,6 +102,9 @@ VALUE: Final = (
     r"|[-+]?(?:nan|NaN|NAN|inf|Inf|INF))"
 )
 """A number, `nan` or `inf`, with thousands commas and a K, M or G; never a number with another unit behind it."""
+NAMED_LOSS: Final = rf"(?P<loss>{VALUE})"
+NAMED_STEP: Final = rf"(?P<step>{INT})"
+STEP_OF: Final = rf"(?P<step>{INT})/(?P<total>{INT})"
 _END = r"(?![\w:/]|[.,]\d)"
 
 SPACED: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*)(?: ?[=:] {{0,9}}| {{1,9}})(?P<val>{VALUE}){_END}")
@@ -102,7 +118,7 @@ QUOTED: Final = Lazy(rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P
 """The pairs of a Python or JSON dictionary, the numbers quoted or not."""
 
 BAR: Final = (
-    rf"\d{{1,3}}%\|[^|]*\| *(?P<step>{INT}) */ *(?P<total>{INT}) *\[[\d:]+<[^,\]]*, *"
+    rf"\d{{1,3}}%\|[^|]{{0,400}}\| *(?P<step>{INT}) */ *(?P<total>{INT}) *\[[\d:]+<(?P<eta>[^,\]]*), *"
     r"(?:(?P<steps_per_s>[\d.]+) ?(?:it|step)/s|(?P<step_s>[\d.]+) ?s/(?:it|step)|\?[^,\]]*)(?:,(?P<rest>[^\]]*))?\]"
 )
 """A tqdm bar that counts iterations or steps; downloads (`MB/s`) and data sets (`examples/s`) are not of this shape."""
@@ -132,18 +148,55 @@ def parse_number(text: str) -> float | None:
         return None
 
 
+_DURATION_PART: Final = re.compile(
+    r"(\d+(?:\.\d+)?) ?(d|h|m|s)(?:ays?|ours?|in(?:ute)?s?|ec(?:ond)?s?)?(?![A-Za-z]),? ?"
+)
+_UNIT_S: Final = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+_CLOCK: Final = re.compile(r"(?:(?P<days>\d+) days?, )?(?P<parts>\d{1,6}(?::\d{1,2}){1,2})(?:\.\d+)?$")
+
+
+def parse_duration(text: str) -> float | None:
+    """Read `16:42`, `5:10:22`, `1 day, 2:03:04`, `3h12m` or `45s` as seconds; None where it is no duration."""
+    text = text.strip()
+    if (clock := _CLOCK.match(text)) is not None:
+        seconds = 0.0
+        for part in clock["parts"].split(":"):
+            seconds = seconds * 60 + int(part)
+        return seconds + 86400.0 * int(clock["days"] or 0)
+    seconds, place = 0.0, 0
+    for match in _DURATION_PART.finditer(text):
+        if match.start() != place:
+            return None
+        seconds += float(match[1]) * _UNIT_S[match[2]]
+        place = match.end()
+    return seconds if place and place == len(text) else None
+
+
 _PREFIX = re.compile(
     r"""(?:
       \s+ | [\ufffd\u2400]+ | [-:|>]+(?=\s)
-    | \[(?:rank|RANK)[ :]?(?P<rank>\d+)\]:?
+    # who: ranks of torchrun and of loggers, Ray's processes, labels of srun, mpirun, pdsh, compose and journald
+    | \[?(?:rank|RANK|Rank|default|trainer)[ :]?(?P<rank>\d+)(?:\]:?|\[\d+\]\[\w+\]:|:(?=\s))
     | \((?:[\w.-]+\s)?pid=[^()]{1,60}\)
-    | \[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?
-    | \d\d/\d\d/\d{4}[ ]\d\d:\d\d:\d\d
+    | \d{1,4}:(?=\s) | \[\d{1,4},\d{1,4}\]<std(?:out|err)>:
+    | (?!step|iter|epoch|batch)[a-z][a-z.-]*\d+:(?=\s)
+    | (?!step|iter|epoch|batch)[a-z][a-z_-]*[_-]\d+\s{1,9}\|(?=\s)
+    | [A-Z][a-z]{2}\s[\s\d]\d\s\d\d:\d\d:\d\d\s[\w.-]{1,60}\s[\w./-]{1,60}(?:\[\d+\])?:
+    # when
+    | \[?\d{4}[-/]\d\d[-/]\d\d[T\ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?:\]|:(?=\s))?
+    | \[?\d\d/\d\d/(?:\d{4}|\d\d)[ ]\d\d:\d\d:\d\d(?:[.,]\d+)?\]?
+    | \d\d-\d\d\ \d\d:\d\d:\d\d(?=\s)
     | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?(?=\s)
-    | \[(?:INFO|WARNING|WARN|DEBUG)(?:\|[^\]]{0,80})?\] | (?:INFO|WARNING|DEBUG)(?=[\s:|])
+    | \[NeMo\ [IW]\ \d{4}-\d\d-\d\d\ [^\]\n]{1,80}\]
+    # how grave, and which logger
+    | I\d{4}\ \d\d:\d\d:\d\d\.\d+\s+\d+\s[\w./]{1,90}\.py:\d+\]
+    | \[(?:INFO|WARNING|WARN|DEBUG)(?:\|[^\]]{0,80})?\]
+    | (?:INFO|WARNING|DEBUG)(?=[\s|]) | (?:INFO|WARNING|DEBUG):(?:[A-Za-z_][\w.]{0,90}:)?
     | \[[\w.]+\.py:\d+(?::\w+)?\] | [\w.]+\.py:\d+(?=\s) | [\w.]+:\d+(?=\s+>>)
     | \[(?:titan|deepspeed)\] | root(?=\s-)
-    | (?!step|iter)[a-z][a-z.-]*\d+:(?=\s)
+    | \[[a-z_]\w{0,60}(?:\.\w{1,60}){1,9}\](?=\s)
+    | [A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,9}(?:(?=\s-\s)|:(?=\s)|:[\w<>]{1,60}:\d+(?=\s-\s))
+    | __main__(?:(?=\s-\s)|:(?:[\w<>]{1,60}:\d+(?=\s-\s))?)
     | [\w.-]+:\d+\s+[\w.]+:\d+\s+(?=INFO)
     )*+""",
     re.VERBOSE,
@@ -177,6 +230,22 @@ class Rule:
     """A progress bar: it is complete as soon as its closing bracket has come."""
     unlabelled: bool = False
     """A bar that does not say what it counts: only the log around it can tell whether it is the training."""
+    opens: bool = False
+    """The lines after it may belong to the same record."""
+    continues: bool = False
+    """Its line stands by itself, and adds to the record that is open, if there is one."""
+    epoch_from: int | None = None
+    """Its counter begins anew with each epoch: the training step is that of the epochs before plus this one. Gives the
+    number of the first epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """The lines after a rule's line that say nothing by themselves and belong to its record."""
+
+    line: Lazy
+    """Matched at the very start of the line; its group `rest` is searched for pairs. Any other line ends the record."""
+    pairs: tuple[Lazy, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +269,12 @@ class Format:
     """Its records carry no step: it is that of the bar."""
     checkpoint_at_last_step: bool = False
     """Its checkpoint lines carry no step and are written right after the step line."""
+    block: Block | None = None
+    """How the further lines of a record look that one of its rules has opened."""
+    derives: str = ""
+    """How tokens/s come about where its lines state none, in words; `rates` carries it out."""
+    family: str = ""
+    """Formats of one family stand in one log: they don't take turns with each other."""
     samples: tuple[tuple[str, Mapping[str, object]], ...] = ()
     """Lines that it must match, each with what must come out."""
     refuses: tuple[str, ...] = ()
@@ -246,23 +321,42 @@ def _read_pairs(fmt: Format, rule: Rule, match: re.Match[str]) -> Reading | None
             continue
         if name == "rest":
             rest = raw
+        elif name == "eta":
+            if (eta_s := parse_duration(raw)) is not None:
+                reading.fields["eta_s"] = eta_s
         elif (value := parse_number(raw)) is not None:
             name = fmt.aliases.get(name, name)
             (reading.fields if name in FIELDS else reading.extra)[name] = value
     if "tok_s" in reading.fields:
         reading.scope = rule.scope or Scope.GLOBAL
-    for pairs in rule.pairs:
-        if "tok_s" in reading.fields and pairs is not rule.pairs[0]:
-            break
-        for pair in pairs.finditer(rest):
-            key, number = pair.group("key", "val")
-            key = key.strip()
-            if key in rule.rejects:
-                return None
-            if (value := parse_number(number)) is not None:
-                _place(fmt, reading, key, value)
+    if not _read_into(fmt, reading, rule.pairs, rest):
+        return None
     if rule.needs and rule.needs.isdisjoint(reading.fields) and rule.needs.isdisjoint(reading.extra):
         return None
+    return reading
+
+
+def _read_into(fmt: Format, reading: Reading, all_pairs: tuple[Lazy, ...], text: str) -> bool:
+    """Read the pairs of a text; False where one says that the line is of another kind."""
+    for pairs in all_pairs:
+        if "tok_s" in reading.fields and pairs is not all_pairs[0]:
+            break
+        for pair in pairs.finditer(text):
+            key, number = pair.group("key", "val")
+            key = key.strip()
+            if key in reading.rule.rejects:
+                return False
+            if (value := parse_number(number)) is not None:
+                _place(fmt, reading, key, value)
+    return True
+
+
+def read_more(fmt: Format, rule: Rule, text: str) -> Reading | None:
+    """Read a line that may belong to the record that a line of `rule` has opened; None where it does not."""
+    if fmt.block is None or (match := fmt.block.line.match(text, 0)) is None:
+        return None
+    reading = Reading(rule, {}, {}, None)
+    _read_into(fmt, reading, fmt.block.pairs, match["rest"])
     return reading
 
 

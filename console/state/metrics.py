@@ -1,14 +1,8 @@
 """Lines of a log into samples: step, loss, rate, queue, checkpoints.
 
 Finds out which format the log has, keeps to it, and looks again when it stops fitting. What no single line can tell is
-decided here: which bar is the training, which step a record without one belongs to, and tokens/s where no line states
-them:
-
-    tokens/s = tokens per step / seconds per step
-
-with the tokens per step from the config, else from the log's header (stated there, or global batch size x sequence
-length), and the seconds per step from the line where it states them, else from the times at which live step lines
-arrived. Pure.
+decided here: which bar is the training, which step a record without one belongs to, and which lines are one record.
+Tokens/s where no line states them come from `rates`. Pure.
 """
 
 from __future__ import annotations
@@ -20,12 +14,23 @@ from typing import Final
 
 import msgspec
 
-from console.state.arrivals import Arrivals
 from console.state.checkpoints import CheckpointLine, CheckpointState, read_checkpoint
-from console.state.formatrules import Format, FormatError, Kind, Reading, Scope, is_candidate, read, skip_prefix
+from console.state.formatrules import (
+    Format,
+    FormatError,
+    Kind,
+    Reading,
+    Scope,
+    is_candidate,
+    read,
+    read_more,
+    skip_prefix,
+)
 from console.state.formats import FORMATS, find_format
 from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
+from console.state.rates import Rates, finite, step_seconds
+from console.state.startup import STARTUP, read_startup
 
 __all__ = [
     "CheckpointState",
@@ -43,6 +48,8 @@ SWITCH_AFTER: Final = 3
 """Step lines of one other format, with none of the chosen format between, that change the choice."""
 UNPROVEN_BAR_STEPS: Final = 50
 """An unlabelled bar shorter than this is taken for a loading bar while nothing else speaks for it."""
+MAX_RECORD_LINES: Final = 500
+"""Lines of one record that are read; what still follows is no record of a trainer."""
 UNPROVEN_BAR_RATE: Final = 20.0
 """An unlabelled bar quicker than this many iterations a second is taken for data preparation, likewise."""
 
@@ -58,6 +65,10 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     at: float
     step: int | None = None
     """The training step: of this line, or for a record without one that of its progress bar."""
+    stated_step: int | None = None
+    """The step that the line itself states; within an epoch where its counter begins anew with each."""
+    continues: bool = False
+    """More numbers of the record whose first line came before; `step` is that record's."""
     total_steps: int | None = None
     loss: float | None = None
     """Training loss; on an `eval` sample the validation loss."""
@@ -74,6 +85,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     checkpoint_step: int | None = None
     step_s: float | None = None
     """Seconds per step as the line states them."""
+    eta_s: float | None = None
+    """Seconds to the end, as the line states them."""
     extra: dict[str, float] = {}
 
 
@@ -89,13 +102,38 @@ class Understood(msgspec.Struct, frozen=True, gc=False):
     """The chosen format; None while nothing fitted."""
 
 
+class _Record(msgspec.Struct):
+    """A record whose further lines may follow."""
+
+    format: Format
+    reading: Reading
+    line: RawLine
+    rank: str | None
+    live: bool
+    step: int | None = None
+    told: bool = False
+    """Its step was handed out; what follows are more numbers of it."""
+    lines: int = 1
+
+
 class Parser:
     """Reads lines in the order of the log."""
 
-    def __init__(self, format: str = "auto", tokens_per_step: int | None = None) -> None:  # noqa: A002
-        """`format` is `auto`, a format's name, or a regex with named groups. Raises: FormatError."""
-        self._fixed = None if format == "auto" else find_format(format)
+    def __init__(
+        self,
+        format: str | Format = "auto",  # noqa: A002
+        tokens_per_step: int | None = None,
+        *,
+        each_line: bool = False,
+    ) -> None:
+        """`format` is `auto`, a format's name, a regex with named groups, or a format.
+
+        `each_line` reads each line for what it is, also where it is of another format than the log or was there before.
+        Raises: FormatError.
+        """
+        self._fixed = (None if format == "auto" else find_format(format)) if isinstance(format, str) else format
         self._tokens_config = tokens_per_step
+        self._each_line = each_line
         self._lines = self._matched = self._steps = 0
         self.reset()
 
@@ -103,14 +141,19 @@ class Parser:
         """Forget what was learned of the log (another run's log is read next); the counts go on."""
         self._format: Format | None = self._fixed
         self._rival: tuple[str, int] = ("", 0)
-        self._total: int | None = None
-        self._header: dict[str, float] = {}
+        self._totals: dict[str, int] = {}  # by format or family
+        self._rates = Rates(self._tokens_config)
+        self._record: _Record | None = None
         self._bar: tuple[int, int] | None = None  # step and total of the training's bar
         self._bar_proven = False
         self._last_step: int | None = None
         self._last_rank: str | None = None
         self._last_state: tuple[int, str] = (-1, "")
-        self._arrivals = Arrivals()
+
+    @property
+    def in_record(self) -> bool:
+        """Whether the line that was read last belongs to the record of a line before."""
+        return self._record is not None and self._record.lines > 1
 
     @property
     def format(self) -> str | None:
@@ -148,17 +191,89 @@ class Parser:
 
     def _read(self, line: RawLine, *, live: bool) -> list[Sample]:
         text = line.text
+        if self._record is not None and not line.partial:
+            more = self._read_more(self._record, line, live=live)
+            if more is not None:
+                return more
+            before = self.flush()
+            return [*before, *self._read_first(line, text, live=live)]
+        return self._read_first(line, text, live=live)
+
+    def _read_first(self, line: RawLine, text: str, *, live: bool) -> list[Sample]:
+        """Read a line that is no continuation of the one before."""
         if not line.partial and (checkpoint := read_checkpoint(text)) is not None:
             return [self._checkpoint(checkpoint, line)]
+        start, rank = skip_prefix(text)
         formats = self._in_order(text)
         first = next(formats, None)
-        if first is None:
-            return []
-        start, rank = skip_prefix(text)
-        found = self._match(chain((first,), formats), text, start, line.partial)
+        found = self._match(chain((first,), formats), text, start, line.partial) if first is not None else None
         if found is None:
+            return [] if line.partial else self._start_up(line, start)
+        fmt, reading = found
+        if reading.rule.opens and not line.partial:
+            self._record = _Record(fmt, reading, line, rank, live)
+            return self._open(self._record)
+        sample = self._sample(fmt, reading, line, rank, live=live)
+        return [sample] if sample is not None else []
+
+    def _start_up(self, line: RawLine, start: int) -> list[Sample]:
+        reading = read_startup(line.text, start)
+        if reading is None:
             return []
-        sample = self._sample(*found, line, rank, live=live)
+        sample = self._sample(STARTUP, reading, line, None, live=False)
+        return [sample] if sample is not None else []
+
+    # Records of several lines
+
+    def _open(self, record: _Record) -> list[Sample]:
+        """Hand out a record's step as soon as it is known."""
+        if "step" not in record.reading.fields:
+            return []
+        sample = self._sample(record.format, record.reading, record.line, record.rank, live=record.live)
+        record.told = True
+        record.step = sample.step if sample is not None else None
+        return [sample] if sample is not None else []
+
+    def _read_more(self, record: _Record, line: RawLine, *, live: bool) -> list[Sample] | None:
+        """Read a line as one of the open record; None where it is none."""
+        if record.lines >= MAX_RECORD_LINES:
+            return None
+        start, _ = skip_prefix(line.text)
+        reading = read_more(record.format, record.reading.rule, line.text)
+        if reading is None:
+            reading = read(record.format, line.text, start)
+            if reading is None or not reading.rule.continues:
+                return None
+        record.lines += 1
+        if not record.told:
+            record.reading.fields = reading.fields | record.reading.fields
+            record.reading.extra = reading.extra | record.reading.extra
+            record.reading.scope = record.reading.scope or reading.scope
+            return self._open(record)
+        sample = self._more(record, reading, line, live=live)
+        return [sample] if sample is not None else []
+
+    def _more(self, record: _Record, reading: Reading, line: RawLine, *, live: bool) -> Sample | None:
+        if not reading.fields and not reading.extra:
+            return None
+        rate = finite(reading.fields.get("tok_s"))
+        alone = reading.rule.continues
+        return self._build(
+            record.format,
+            reading,
+            line if alone else msgspec.structs.replace(line, offset=record.line.offset),
+            step=record.step,
+            stated=None,
+            rate=(rate, reading.scope if rate is not None else None),
+            continues=True,
+        )
+
+    def flush(self) -> list[Sample]:
+        """Close the open record and return what it has not told yet."""
+        record, self._record = self._record, None
+        if record is None or record.told:
+            return []
+        sample = self._sample(record.format, record.reading, record.line, record.rank, live=record.live)
         return [sample] if sample is not None else []
 
     # Which format
@@ -182,7 +297,7 @@ class Parser:
         reading = read(fmt, text, start)
         if reading is None or (partial and not reading.rule.bar):
             return None
-        return reading if not reading.rule.unlabelled or self._is_training(reading) else None
+        return reading if not reading.rule.unlabelled or self._is_training(fmt, reading) else None
 
     def _choose(self, fmt: Format, reading: Reading) -> bool:
         """Whether a line of this format counts, changing the current format where it should."""
@@ -191,6 +306,8 @@ class Parser:
             if is_step:
                 self._format, self._rival = fmt, ("", 0)
             return True
+        if self._each_line or (fmt.family and fmt.family == self._format.family):
+            return True
         if not is_step:
             return False
         name, count = self._rival
@@ -198,16 +315,16 @@ class Parser:
         if self._rival[1] < SWITCH_AFTER:
             return False
         self._format, self._rival = fmt, ("", 0)
-        self._arrivals = Arrivals()
+        self._rates.forget_arrivals()
         return True
 
-    def _is_training(self, reading: Reading) -> bool:
+    def _is_training(self, fmt: Format, reading: Reading) -> bool:
         """Whether an unlabelled bar is that of the training."""
         step, total = int(reading.fields.get("step", 0)), int(reading.fields.get("total", 0))
         if step <= 0 or step > total:
             return False  # nothing was done yet
-        if self._total is not None:
-            return total == self._total
+        if (stated := self._totals.get(_log_of(fmt))) is not None:
+            return total == stated
         if self._bar is not None and (self._bar_proven or total == self._bar[1]):
             return total == self._bar[1]
         if self._fixed is not None:
@@ -230,24 +347,46 @@ class Parser:
             end_offset=line.end_offset,
             at=line.at,
             step=found.step,
+            stated_step=found.step,
             checkpoint=found.state,
             checkpoint_step=step,
         )
 
     def _sample(self, fmt: Format, reading: Reading, line: RawLine, rank: str | None, *, live: bool) -> Sample | None:
         kind, fields = reading.rule.kind, reading.fields
-        step = int(fields["step"]) if "step" in fields else None
+        stated = step = _training_step(fields) if "step" in fields or "global_step" in fields else None
+        if step is not None and reading.rule.epoch_from is not None and "global_step" not in fields:
+            epochs = max(0, int(fields.get("epoch", 0)) - reading.rule.epoch_from)
+            step += epochs * int(fields.get("total", 0))
         if kind is Kind.STEP:
-            if step is not None and not self._is_news(step, rank, reading):
+            if step is not None and not self._is_news(step, rank, reading) and not self._each_line:
                 return None
             step = self._follow(fmt, reading, step)
             self._last_rank = rank
         if kind is Kind.HEADER:
-            self._header.update(fields)
-        if "total" in fields and (kind is Kind.HEADER or self._total is None) and not reading.rule.unlabelled:
-            self._total = int(fields["total"])
-        total = int(fields["total"]) if "total" in fields else self._total
-        tok_s, scope = self._rate(reading, step, line, live=live)
+            self._rates.learn(reading)
+        if "total" in fields and not reading.rule.unlabelled and reading.rule.epoch_from is None:
+            if kind is Kind.HEADER:
+                self._totals[_log_of(fmt)] = int(fields["total"])
+            else:
+                self._totals.setdefault(_log_of(fmt), int(fields["total"]))
+        rate = self._rates.of(reading, step, line.at, live=live)
+        return self._build(fmt, reading, line, step=step, stated=stated, rate=rate)
+
+    def _build(
+        self,
+        fmt: Format,
+        reading: Reading,
+        line: RawLine,
+        *,
+        step: int | None,
+        stated: int | None,
+        rate: tuple[float | None, Scope | None],
+        continues: bool = False,
+    ) -> Sample:
+        kind, fields = reading.rule.kind, reading.fields
+        states_total = "total" in fields and reading.rule.epoch_from is None
+        total = int(fields["total"]) if states_total else self._totals.get(_log_of(fmt))
         extra = {key: value for key, value in reading.extra.items() if math.isfinite(value)}
         if reading.rule.scope is Scope.RANK:
             extra |= {f"worker_{key}": value for key, value in fields.items() if math.isfinite(value)}
@@ -258,16 +397,19 @@ class Parser:
             end_offset=line.end_offset,
             at=line.at,
             step=step,
+            stated_step=stated,
+            continues=continues or reading.rule.continues,
             total_steps=total,
-            loss=_finite(fields.get("loss")),
+            loss=finite(fields.get("loss")),
             loss_state=_loss_state(fmt, fields),
-            tok_s=tok_s,
-            scope=scope,
-            lr=_finite(fields.get("lr")),
-            grad_norm=_finite(fields.get("grad_norm")),
-            queue_min=_finite(fields.get("queue_min")),
-            queue_max=_finite(fields.get("queue_max")),
-            step_s=_step_seconds(fields),
+            tok_s=rate[0],
+            scope=rate[1],
+            lr=finite(fields.get("lr")),
+            grad_norm=finite(fields.get("grad_norm")),
+            queue_min=finite(fields.get("queue_min")),
+            queue_max=finite(fields.get("queue_max")),
+            step_s=step_seconds(fields),
+            eta_s=finite(fields.get("eta_s")),
             extra=extra,
         )
 
@@ -280,7 +422,7 @@ class Parser:
     def _follow(self, fmt: Format, reading: Reading, step: int | None) -> int | None:
         """Note a step line, and return the step that it belongs to."""
         if reading.rule.bar and step is not None:
-            self._bar = (step, int(reading.fields["total"]))
+            self._bar = (step, int(reading.fields.get("total", 0)))
         elif step is None and fmt.step_from_bar and self._bar is not None:
             self._bar_proven = True
             step = self._bar[0]
@@ -288,46 +430,13 @@ class Parser:
             self._last_step = step
         return step
 
-    # Rates
 
-    def _rate(
-        self, reading: Reading, step: int | None, line: RawLine, *, live: bool
-    ) -> tuple[float | None, Scope | None]:
-        if reading.rule.kind is not Kind.STEP or reading.rule.scope is Scope.RANK:
-            return None, reading.rule.scope
-        arrival_s = self._arrivals.step_seconds(step, line.at) if live and step is not None else None
-        if not live:
-            self._arrivals = Arrivals()
-        stated = _finite(reading.fields.get("tok_s"))
-        if "tok_s" in reading.fields:
-            return stated, reading.scope if stated is not None else None
-        tokens = self._tokens_per_step(reading.fields)
-        seconds = _step_seconds(reading.fields) or arrival_s
-        if tokens is None or not seconds:
-            return None, None
-        return tokens / seconds, Scope.DERIVED
-
-    def _tokens_per_step(self, fields: dict[str, float]) -> float | None:
-        if self._tokens_config is not None:
-            return float(self._tokens_config)
-        if (stated := self._header.get("tokens_per_step")) is not None:
-            return stated
-        batch = fields.get("global_batch", self._header.get("global_batch"))
-        seq_len = self._header.get("seq_len")
-        return batch * seq_len if batch is not None and seq_len is not None else None
+def _log_of(fmt: Format) -> str:
+    return fmt.family or fmt.name
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _step_seconds(fields: dict[str, float]) -> float | None:
-    seconds = fields.get("step_s")
-    if seconds is None and (milliseconds := fields.get("step_ms")) is not None:
-        seconds = milliseconds / 1000
-    if seconds is None and (per_s := fields.get("steps_per_s")):
-        seconds = 1 / per_s
-    return seconds if seconds is not None and 0 < seconds < math.inf else None
+def _training_step(fields: dict[str, float]) -> int:
+    return int(fields["global_step"] if "global_step" in fields else fields["step"])
 
 
 def _loss_state(fmt: Format, fields: dict[str, float]) -> str | None:

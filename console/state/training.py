@@ -115,7 +115,9 @@ def see(
         at = sample.at if now is None else now
         if sample.checkpoint is not None:
             training = _checkpoint(training, sample, at if live else None)
-        if sample.kind is Kind.STEP and sample.step is not None:
+        if sample.continues:
+            training = _more(training, sample)
+        elif sample.kind is Kind.STEP and sample.step is not None:
             training = _step(training, sample, sample.step, at, live=live, is_own=is_own)
             if live and baseline:
                 training = _slowness(training, sample.step, at, baseline)
@@ -169,6 +171,41 @@ def _step(training: Training, sample: Sample, step: int, at: float, *, live: boo
         queue_max=sample.queue_max if sample.queue_max is not None else training.queue_max,
         after_checkpoint=False,
         phase="",
+    )
+
+
+def _more(training: Training, sample: Sample) -> Training:
+    """Add what a further line of the newest step's record says."""
+    if sample.step is None or sample.step != training.step or sample.kind is Kind.EVAL:
+        return training
+    bad = sample.loss_state is not None
+    good = sample.loss is not None and not bad
+    points = training.points
+    if sample.tok_s is not None and points and points[-1].step == sample.step and points[-1].tok_s is None:
+        scope = str(sample.scope) if sample.scope is not None else None
+        points = (*points[:-1], replace(points[-1], tok_s=sample.tok_s, scope=scope))
+    if bad:
+        live = training.last_step_at is not None
+        training = replace(
+            training,
+            bad_since_step=_bad_since(training, sample.step),
+            bad_since_at=_bad_since_at(training, sample.at, live=live),
+        )
+    elif good:
+        training = replace(
+            training,
+            bad_since_step=None,
+            bad_since_at=None,
+            last_good_loss=sample.loss,
+            last_good_step=sample.step,
+        )
+    return replace(
+        training,
+        points=points,
+        loss=sample.loss if good or bad else training.loss,
+        loss_state=sample.loss_state if good or bad else training.loss_state,
+        tok_s=sample.tok_s if sample.tok_s is not None else training.tok_s,
+        scope=str(sample.scope) if sample.tok_s is not None and sample.scope is not None else training.scope,
     )
 
 
