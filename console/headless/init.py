@@ -1,18 +1,15 @@
-"""`init`: ask for a target, see whether it answers, write the commented config file."""
+"""`init`: see whether a target answers, and write the commented config file. What it asks is in `wizard`."""
 
 from __future__ import annotations
 
 import asyncio
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
-import click
-
 from console import configfile, configwriter
 from console.config import Target
-from console.headless import output
+from console.headless import output, wizard
 from console.headless.session import link_error, opened
 from console.model import LinkState, Snapshot
 from console.reasons import ConsoleError, Exit, Reason
@@ -28,14 +25,16 @@ def run(host: str | None, *, config_path: Path | None, name: str | None, no_prob
     flags = {key: value for key, value in given.items() if value not in (None, ())}
     if host is not None:
         flags["host"] = host
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        flags = _ask(flags)
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    is_way = True
+    if asks:
+        flags, is_way = wizard.ask(flags, tries=not no_probe)
     if "host" not in flags:
         raise ConsoleError(Reason.CONFIG, "no host given; expected: dflash-console init HOST", Exit.USAGE)
-    target = configfile.with_flags(Target(), _with_defaults(flags))
+    target = configfile.with_flags(Target(), wizard.with_defaults(flags))
     name = name or _name_for(target)
     configfile.check_name(name, "command line")
-    answered = no_probe or _probe(name, target)
+    answered = no_probe or (is_way and _probe(name, target))
     configwriter.write_new(path, configwriter.render(name, target))
     output.say(f"wrote {path}: target {name}")
     if not target.command:
@@ -45,35 +44,6 @@ def run(host: str | None, *, config_path: Path | None, name: str | None, no_prob
             f"next: dflash-console {name}" if answered else f"next: mend the way to {name}, then: dflash-console"
         )
     return Exit.OK
-
-
-def _ask(flags: dict[str, Any]) -> dict[str, Any]:
-    """Ask for what no flag gave; an empty answer leaves it out."""
-    questions = (
-        ("host", "Host (address, a Host of ~/.ssh/config, or 'local')", False),
-        ("user", "User on the host (empty: as ~/.ssh/config says)", False),
-        ("jump", "Jump host, such as ops@jump (empty: none, or as ~/.ssh/config says)", False),
-        ("exec", "Words that enter the container, such as: pct exec 200 -- (empty: none)", True),
-        ("command", "Command that starts the training, such as: /root/run.sh", True),
-        ("log", "Log file, such as /workspace/train_{name}.log", False),
-        ("match", "Trainer script by which a run started by hand is recognised (empty: none)", True),
-    )
-    answers = dict(flags)
-    for key, question, is_words in questions:
-        if key in answers or (answers.get("host") == "local" and key in ("user", "jump")):
-            continue
-        answer = click.prompt(question, default="", show_default=False, err=True).strip()
-        if answer:
-            answers[key] = shlex.split(answer) if is_words else answer
-    return answers
-
-
-def _with_defaults(flags: dict[str, Any]) -> dict[str, Any]:
-    command = flags.get("command")
-    if command and "cwd" not in flags:
-        folder = str(Path(command[0]).parent)
-        return flags | {"cwd": folder if folder.startswith("/") else "/root"}
-    return flags
 
 
 def _name_for(target: Target) -> str:

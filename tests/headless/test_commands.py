@@ -238,6 +238,24 @@ def test_init_asks_probes_and_writes_once(console: Console, tmp_path: Path) -> N
     assert (again.code, "was left as it is" in again.err) == (2, True)
 
 
+def test_init_tries_each_part_and_asks_again_where_it_leads_nowhere(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    words = ["init", "127.0.0.1", "--port", "1", "--config", str(path), "--name", "here", "--log", "/tmp/{name}.log"]
+    words += ["--match", "train_nobody.py", "--exec", ""]
+
+    code, said = on_terminal(
+        words, "User on", "\n", "Jump host", "\n", "fail ssh.host", "\n", "Host (", "local\n",
+        "ok   host.python", "", "Command that", "/nonexistent/run.sh\n", "fail plan.preflight", "y\n",
+        "[/nonexistent/run.sh]", "/bin/true\n", "Log file", "\n", "Trainer", "\n",
+        "ok   plan.preflight", "",
+    )  # fmt: skip
+
+    assert code == 0, said
+    target = configfile.load(path).targets["here"]
+    assert (target.host, target.command, target.log) == ("local", ("/bin/true",), "/tmp/{name}.log")
+    assert target.match == ("train_nobody.py",)
+
+
 def test_init_says_when_the_way_is_not_there_and_writes_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
 
