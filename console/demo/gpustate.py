@@ -21,7 +21,10 @@ second while a trainer lives. One record a line, UTF-8, fields separated by blan
   bytes stay used although the process is no longer listed. A GPU whose processes are all dead is at rest:
   util and memutil 0, power at most 77,000 mW, sm clock at most 345 MHz.
 - `fail CALL=CODE [gpu=I]` and `hang CALL [gpu=I]` are for the NVML test library alone: that call returns the NVML error
-  code, or never returns. Optional fields that only it reads: throttle (mask of clock event reasons), ecc_uncorrected.
+  code, or never returns.
+- Optional fields: throttle (mask of clock event reasons), ecc_uncorrected, reserved (bytes), sm_max_mhz, hot_at,
+  retired, xid. Only the test library reads remapped, pending, and lines `mig GPU.INSTANCE ...` (tests/nvml); only the
+  agent's source reads lost (a word without blanks).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import os
 import select
 import signal
 import time
-from typing import Any, Dict, Iterable, List, Optional, Set
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from . import gpusource
 
@@ -254,7 +254,7 @@ def judge(
     uvm_pids: Optional[Iterable[int]],
     baseline_used: Optional[Dict[int, int]] = None,
 ) -> Dict[str, Any]:
-    """Return {"contexts": [GPU indices], "rule", "gpus": [{"i", "context", "owner"}]} for a run's process tree.
+    """Return {"contexts": [GPU indices], "rule", "gpus": [{"i", "context", "owner", "why"}]} for a run's process tree.
 
     `uvm_pids`: processes of the tree that hold /dev/nvidia-uvm; None where that can't be told. `baseline_used`: bytes
     used per GPU before the launch. Rules in order: "simulated", "nvml pid in tree", "uvm + memory rise".
@@ -271,11 +271,18 @@ def judge(
     told = sample.get("source") == "simulated" or (
         uvm is not None and (not uvm or bool(held) or baseline_used is not None or _listing_is_ours(gpus, tree))
     )
-    judged = [
-        {"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": _owner(gpu, gpu["i"] in held)}
-        for gpu in gpus
-    ]
+    doubt = "" if told else _UNREADABLE if uvm is None else _OTHER_NAMESPACE
+    judged = []
+    for gpu in gpus:
+        owner, why = _owner(gpu, gpu["i"] in held, doubt)
+        judged.append({"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": owner, "why": why})
     return {"contexts": sorted(held), "rule": rule if held else "", "gpus": judged}
+
+
+_UNREADABLE = "the open files of the run's processes may not be read"
+_OTHER_NAMESPACE = "the driver's pids are not of this container, and the use before the launch is not known"
+_ZOMBIE = "no process that can be seen from here: a dead context, or a process outside of this container"
+_UNLISTED = "the driver lists no processes here"
 
 
 def _pids(gpu: Dict[str, Any]) -> Set[int]:
@@ -292,14 +299,15 @@ def _rose(gpu: Dict[str, Any], baseline_used: Dict[int, int]) -> bool:
     return used is not None and before is not None and used - before > CONTEXT_RISE_BYTES
 
 
-def _owner(gpu: Dict[str, Any], ours: bool) -> str:
+def _owner(gpu: Dict[str, Any], ours: bool, doubt: str) -> Tuple[str, str]:
+    """Return whose the memory of a GPU is, and why that can't be told or proven."""
     if ours:
-        return "run"
+        return "run", ""
     used, procs = gpu.get("used"), gpu.get("procs")
     if procs:
-        return "other"
+        return ("unknown", doubt) if doubt else ("other", "")
     if used is None:
-        return "unknown"
+        return "unknown", "its use is not told"
     if used < FREE_BYTES:
-        return "free"
-    return "nobody" if procs == [] else "unknown"
+        return "free", ""
+    return ("nobody", _ZOMBIE) if procs == [] else ("unknown", _UNLISTED)

@@ -273,7 +273,7 @@ def gpus(world: World) -> Check:
         return _check("gpus", "warn", told, "gpus_missing" if expected else None, label if expected else "GPUs")
     if expected is not None and listed < expected:
         return _check("gpus", "refuse", f"{listed} of {expected} GPUs are listed by {source}", "gpus_missing", label)
-    lost = [str(each["i"]) for each in world.sample["gpus"] if each.get("warning")]
+    lost = [str(each["i"]) for each in world.sample["gpus"] if each.get("lost") or each.get("warning")]
     if lost:
         return _check("gpus", "warn", f"GPU {', '.join(lost)} does not answer", "gpus_missing", label)
     return _check("gpus", "ok", f"{listed} listed by {source}", label=label)

@@ -12,7 +12,7 @@ import re
 import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from . import background, discover, files, gpu, lock, naming, procfs, records, tree
+from . import background, cudaenv, discover, files, gpu, holders, lock, naming, procfs, records, tree
 
 Event = Dict[str, Any]
 
@@ -56,6 +56,8 @@ class Watcher:
         self._gpus = gpu.Sampler(self.simulated)
         self._gpus.set_interval(self.interval_s)
         self._gpus.start()
+        self._holders = holders.Holders()
+        self._cuda_env = cudaenv.CudaEnv()
         self._peak: Dict[int, int] = {}
         self._whose: Any = None
         self._live: Optional[records.Record] = None
@@ -105,6 +107,7 @@ class Watcher:
         self._gpus.stop()
         if self._hand_job:
             self._hand_job.close()
+        self._cuda_env.close()
         for fd in self._pidfds:
             os.close(fd)
         self._pidfds = {}
@@ -260,7 +263,7 @@ class Watcher:
             return  # without the run's processes its own memory would be called somebody else's
         self._untold = None
         event = {"ev": "gpus", **{key: sample.get(key) or "" for key in ("source", "why", "driver")}}
-        event.update(bt=sample["bt"], **self._judged(sample))
+        event.update(bt=sample["bt"], cuda_env=self._cuda_env.of(self._with_context(sample)), **self._judged(sample))
         self._offer(event)
 
     def _judged(self, sample: Dict[str, Any]) -> Dict[str, Any]:
@@ -279,12 +282,24 @@ class Watcher:
                     "context": True,
                     "owner": "run" if judged["owner"] in ("nobody", "unknown") else judged["owner"],
                 }
-            told = {key: each.get(key) for key in ("used", "total", "util", "power_mw", "limit_mw", "temp", "procs")}
-            told.update(i=index, uuid=each.get("uuid") or "", name=each.get("name") or "")
-            told.update(context=judged["context"], owner=judged["owner"], warning=each.get("warning") or "")
+            # What is not told is left out: nine of ten messages are of this kind, eight GPUs each.
+            told = {key: value for key, value in each.items() if value is not None}
+            told.update(context=judged["context"], owner=judged["owner"], owner_why=judged.get("why", ""))
+            others = self._holders.others(each.get("procs"), look.pids, simulated=sample["source"] == "simulated")
+            if others:
+                told["others"] = others
             told["peak"] = self._raise_peak(index, each.get("used"), judged["owner"])
             answers.append(told)
         return {"rule": verdict["rule"] or (cuda.get("rule", "") if kept else ""), "gpus": answers}
+
+    def _with_context(self, sample: Dict[str, Any]) -> List[Ident]:
+        """The run's processes that use a GPU, as far as that can be told."""
+        look = self._look
+        assert look is not None
+        users = set(look.uvm_pids or ())
+        if sample["source"] == "simulated":
+            users = {proc[0] for each in sample["gpus"] for proc in each.get("procs") or ()}
+        return [(each["pid"], each["start"]) for each in look.procs if each["pid"] in users]
 
     def _baseline(self) -> Optional[Dict[int, int]]:
         """Bytes used before the launch, as the keeper noted them; None for runs that nobody saw begin."""

@@ -1,5 +1,6 @@
 /* libnvidia-ml.so.1 without a GPU: answers from the state file whose format console/demo/gpustate.py documents.
  *
+ * Beside that, "mig GPU.INSTANCE uuid=... total=... procs=..." is an instance of a divided GPU, with the fields of a GPU.
  * The file is FAKE_NVML_STATE, else /run/fake-nvml/state; it is read anew by every call, so that an answer is never
  * older than the file. No file: the driver is not loaded. A GPU whose line went away is lost. Struct layouts follow
  * nvml.h, as pynvml declares them. Needs libc only and Linux's /proc.
@@ -15,15 +16,15 @@
 
 enum {
     SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
-    DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15, ARGUMENT_VERSION_MISMATCH = 25, UNKNOWN_ERROR = 999
+    DRIVER_NOT_LOADED = 9, TIMEOUT = 10, GPU_IS_LOST = 15, ARGUMENT_VERSION_MISMATCH = 25, UNKNOWN_ERROR = 999
 };
-enum { MAX_GPUS = 32, MAX_PROCS = 32, IDLE_POWER_MW = 77000, IDLE_SM_MHZ = 345 };
+enum { MAX_GPUS = 32, MAX_PROCS = 32, MAX_MIGS = 7, IDLE_POWER_MW = 77000, IDLE_SM_MHZ = 345 };
 enum { CLOCK_GRAPHICS = 0, CLOCK_SM = 1, CLOCK_MEM = 2, CLOCK_VIDEO = 3 };
 enum { REASON_IDLE = 1 };
 
 typedef unsigned long long u64;
 typedef int ret_t;
-typedef struct device { unsigned index; } *device_t;
+typedef struct device { unsigned index; int instance; /* -1: a whole GPU */ } *device_t;
 
 typedef struct { char busIdLegacy[16]; unsigned domain, bus, device, pciDeviceId, pciSubSystemId; char busId[32]; } pci_t;
 typedef struct { u64 total, free, used; } memory_t;
@@ -32,9 +33,12 @@ typedef struct { unsigned gpu, memory; } utilization_t;
 typedef struct { unsigned pid; u64 used; unsigned gpuInstance, computeInstance; } process_t; /* _v2 and _v3 */
 typedef struct { unsigned pid; u64 used; } process_v1_t;
 typedef struct { unsigned version; unsigned sensor; int temperature; } temperature_v1_t;
+typedef struct { device_t device; u64 type, data; unsigned gpuInstance, computeInstance; } event_t;
+typedef struct event_set { u64 gpus; } *event_set_t;
 
 _Static_assert(sizeof(pci_t) == 68 && sizeof(memory_t) == 24 && sizeof(memory_v2_t) == 40, "layout of nvml.h");
 _Static_assert(sizeof(process_t) == 24 && sizeof(process_v1_t) == 16 && sizeof(temperature_v1_t) == 12, "layout of nvml.h");
+_Static_assert(sizeof(event_t) == 32, "layout of nvml.h");
 
 typedef struct { unsigned pid; u64 used; int used_known; } holder_t;
 typedef struct {
@@ -42,13 +46,15 @@ typedef struct {
     char uuid[96], name[96];
     /* -1: not available */
     long long total, used, util, memutil, power_mw, limit_mw, temp, sm_mhz, mem_mhz, throttle, ecc_uncorrected;
+    long long reserved, sm_max_mhz, hot_at, retired, remapped, pending, xid;
     double held_until;
     int procs, dead, living;
     holder_t holders[MAX_PROCS];
 } gpu_t;
-typedef struct { char driver[80]; gpu_t gpus[MAX_GPUS]; unsigned count; } state_t;
+typedef struct { char driver[80]; gpu_t gpus[MAX_GPUS]; gpu_t migs[MAX_GPUS][MAX_MIGS]; unsigned count; } state_t;
 
-static struct device devices[MAX_GPUS];
+static struct device devices[MAX_GPUS], instances[MAX_GPUS][MAX_MIGS];
+static long long told_xids[MAX_GPUS];
 static int users;
 static __thread state_t state; /* of the call that runs in this thread */
 
@@ -139,14 +145,16 @@ static void rest_at_most(long long *value, long long most)
         *value = most;
 }
 
+/* A GPU, or with "mig GPU.INSTANCE" a part of one: the same fields, of which a part has fewer. */
 static void read_gpu(const char *line)
 {
     static __thread char procs[8192];
-    char held[64] = "0";
-    unsigned index = (unsigned)strtoul(line + 4, NULL, 10);
-    if (index >= MAX_GPUS)
+    char held[64] = "0", *rest;
+    int is_mig = !strncmp(line, "mig ", 4);
+    unsigned index = (unsigned)strtoul(line + 4, &rest, 10), part = *rest == '.' ? (unsigned)strtoul(rest + 1, NULL, 10) : 0;
+    if (index >= MAX_GPUS || part >= MAX_MIGS)
         return;
-    gpu_t *gpu = &state.gpus[index];
+    gpu_t *gpu = is_mig ? &state.migs[index][part] : &state.gpus[index];
     memset(gpu, 0, sizeof *gpu);
     gpu->present = 1;
     field(line, "uuid", gpu->uuid, sizeof gpu->uuid);
@@ -162,6 +170,13 @@ static void read_gpu(const char *line)
     gpu->mem_mhz = number(line, "mem_mhz", -1);
     gpu->throttle = number(line, "throttle", -1);
     gpu->ecc_uncorrected = number(line, "ecc_uncorrected", 0);
+    gpu->reserved = number(line, "reserved", 0);
+    gpu->sm_max_mhz = number(line, "sm_max_mhz", 1980);
+    gpu->hot_at = number(line, "hot_at", 87);
+    gpu->retired = number(line, "retired", -1);
+    gpu->remapped = number(line, "remapped", -1);
+    gpu->pending = number(line, "pending", 0);
+    gpu->xid = number(line, "xid", 0);
     field(line, "held_until", held, sizeof held);
     gpu->held_until = strtod(held, NULL);
     if (field(line, "procs", procs, sizeof procs))
@@ -172,8 +187,16 @@ static void read_gpu(const char *line)
         rest_at_most(&gpu->power_mw, IDLE_POWER_MW);
         rest_at_most(&gpu->sm_mhz, IDLE_SM_MHZ);
     }
-    if (index >= state.count)
+    if (!is_mig && index >= state.count)
         state.count = index + 1;
+}
+
+static int mig_count(unsigned index)
+{
+    int found = 0;
+    for (unsigned part = 0; part < MAX_MIGS; part++)
+        found += state.migs[index][part].present;
+    return found;
 }
 
 /* "fail CALL=CODE [gpu=I]" and "hang CALL [gpu=I]" for this call: the code, or no return at all. */
@@ -203,7 +226,7 @@ static ret_t load(const char *call, int gpu)
         line[strcspn(line, "\n")] = 0;
         if (!strncmp(line, "driver ", 7))
             snprintf(state.driver, sizeof state.driver, "%.79s", line + 7);
-        else if (!strncmp(line, "gpu ", 4))
+        else if (!strncmp(line, "gpu ", 4) || !strncmp(line, "mig ", 4))
             read_gpu(line);
         else if (failure == SUCCESS)
             failure = injected(line, call, gpu);
@@ -217,17 +240,23 @@ static ret_t load_system(const char *call)
     return users ? load(call, -1) : UNINITIALIZED;
 }
 
+static int is_whole(device_t handle) { return handle >= devices && handle < devices + MAX_GPUS; }
+
+static int is_part(device_t handle)
+{
+    return handle >= &instances[0][0] && handle < &instances[0][0] + MAX_GPUS * MAX_MIGS;
+}
+
 static ret_t load_gpu(const char *call, device_t handle, gpu_t **gpu)
 {
     if (!users)
         return UNINITIALIZED;
-    if (handle < devices || handle >= devices + MAX_GPUS)
+    if (!is_whole(handle) && !is_part(handle))
         return INVALID_ARGUMENT;
-    unsigned index = (unsigned)(handle - devices);
-    ret_t result = load(call, (int)index);
+    ret_t result = load(call, (int)handle->index);
     if (result != SUCCESS)
         return result;
-    *gpu = &state.gpus[index];
+    *gpu = is_whole(handle) ? &state.gpus[handle->index] : &state.migs[handle->index][handle->instance];
     return (*gpu)->present ? SUCCESS : GPU_IS_LOST;
 }
 
@@ -269,8 +298,11 @@ static ret_t start(const char *call)
     ret_t result = load(call, -1);
     if (result != SUCCESS)
         return result;
-    for (unsigned index = 0; index < MAX_GPUS; index++)
-        devices[index].index = index;
+    for (unsigned index = 0; index < MAX_GPUS; index++) {
+        devices[index] = (struct device){ index, -1 };
+        for (int part = 0; part < MAX_MIGS; part++)
+            instances[index][part] = (struct device){ index, part };
+    }
     users++;
     return SUCCESS;
 }
@@ -300,7 +332,7 @@ API const char *nvmlErrorString(ret_t code)
     case NOT_FOUND: return "Not Found";
     case INSUFFICIENT_SIZE: return "Insufficient Size";
     case DRIVER_NOT_LOADED: return "Driver Not Loaded";
-    case 10: return "Timeout";
+    case TIMEOUT: return "Timeout";
     case GPU_IS_LOST: return "GPU is lost";
     case 16: return "GPU requires reset";
     case 18: return "Driver/library version mismatch";
@@ -404,7 +436,8 @@ API ret_t nvmlDeviceGetMemoryInfo_v2(device_t d, memory_v2_t *out)
         return ARGUMENT_VERSION_MISMATCH;
     if (gpu->total < 0 || gpu->used < 0)
         return NOT_SUPPORTED;
-    *out = (memory_v2_t){ out->version, (u64)gpu->total, 0, (u64)(gpu->total - gpu->used), (u64)gpu->used };
+    u64 taken = (u64)(gpu->used + gpu->reserved);
+    *out = (memory_v2_t){ out->version, (u64)gpu->total, (u64)gpu->reserved, (u64)gpu->total - taken, (u64)gpu->used };
     return SUCCESS;
 }
 
@@ -444,7 +477,7 @@ API ret_t nvmlDeviceGetTemperatureV(device_t d, temperature_v1_t *out)
 API ret_t nvmlDeviceGetTemperatureThreshold(device_t d, unsigned kind, unsigned *out)
 {
     GPU_CALL(d);
-    return kind == 0 ? put(92, out) : kind == 1 ? put(87, out) : NOT_SUPPORTED; /* shutdown, slowdown */
+    return kind == 0 ? put(gpu->hot_at + 5, out) : kind == 1 ? put(gpu->hot_at, out) : NOT_SUPPORTED; /* shutdown, slowdown */
 }
 
 API ret_t nvmlDeviceGetClockInfo(device_t d, unsigned kind, unsigned *out)
@@ -460,7 +493,7 @@ API ret_t nvmlDeviceGetMaxClockInfo(device_t d, unsigned kind, unsigned *out)
     GPU_CALL(d);
     if (kind > CLOCK_VIDEO)
         return INVALID_ARGUMENT;
-    return put(kind == CLOCK_MEM ? 2619 : 1980, out);
+    return put(kind == CLOCK_MEM ? 2619 : gpu->sm_max_mhz, out);
 }
 
 static ret_t put_reasons(const gpu_t *gpu, u64 *out)
@@ -510,12 +543,128 @@ API ret_t nvmlDeviceGetCudaComputeCapability(device_t d, int *major, int *minor)
     return SUCCESS;
 }
 
+/* ------------------------------------------------------------------------------------------- parts of a GPU (MIG) */
+
 API ret_t nvmlDeviceGetMigMode(device_t d, unsigned *now, unsigned *later)
 {
     GPU_CALL(d);
-    (void)now, (void)later;
-    return NOT_SUPPORTED;
+    if (!mig_count(d->index))
+        return NOT_SUPPORTED;
+    *now = *later = 1;
+    return SUCCESS;
 }
+
+API ret_t nvmlDeviceGetMaxMigDeviceCount(device_t d, unsigned *out) { GPU_CALL(d); return put(mig_count(d->index) ? MAX_MIGS : 0, out); }
+API ret_t nvmlDeviceIsMigDeviceHandle(device_t d, unsigned *out) { GPU_CALL(d); return put(is_part(d), out); }
+API ret_t nvmlDeviceGetGpuInstanceId(device_t d, unsigned *out) { GPU_CALL(d); return is_part(d) ? put(d->instance + 1, out) : NOT_SUPPORTED; }
+API ret_t nvmlDeviceGetComputeInstanceId(device_t d, unsigned *out) { GPU_CALL(d); return is_part(d) ? put(0, out) : NOT_SUPPORTED; }
+
+API ret_t nvmlDeviceGetMigDeviceHandleByIndex(device_t d, unsigned part, device_t *out)
+{
+    GPU_CALL(d);
+    if (!out || part >= MAX_MIGS)
+        return INVALID_ARGUMENT;
+    if (!state.migs[d->index][part].present)
+        return NOT_FOUND;
+    *out = &instances[d->index][part];
+    return SUCCESS;
+}
+
+API ret_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device_t d, device_t *out)
+{
+    GPU_CALL(d);
+    if (!out || !is_part(d))
+        return INVALID_ARGUMENT;
+    *out = &devices[d->index];
+    return SUCCESS;
+}
+
+/* ---------------------------------------------------------------------------------------------------- broken memory */
+
+API ret_t nvmlDeviceGetRemappedRows(device_t d, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed)
+{
+    GPU_CALL(d);
+    if (gpu->remapped < 0)
+        return NOT_SUPPORTED;
+    *corrected = 0, *uncorrected = (unsigned)gpu->remapped, *pending = (unsigned)gpu->pending, *failed = 0;
+    return SUCCESS;
+}
+
+API ret_t nvmlDeviceGetRetiredPages(device_t d, unsigned cause, unsigned *count, u64 *out)
+{
+    GPU_CALL(d);
+    if (!count || cause > 1)
+        return INVALID_ARGUMENT;
+    if (gpu->retired < 0)
+        return NOT_SUPPORTED;
+    unsigned found = cause == 1 ? (unsigned)gpu->retired : 0, room = out ? *count : 0;
+    *count = found;
+    if (found > room)
+        return INSUFFICIENT_SIZE;
+    for (unsigned page = 0; page < found; page++)
+        out[page] = 0x1000ull * (page + 1);
+    return SUCCESS;
+}
+
+API ret_t nvmlDeviceGetRetiredPagesPendingStatus(device_t d, unsigned *out)
+{
+    GPU_CALL(d);
+    return gpu->retired < 0 ? NOT_SUPPORTED : put(gpu->pending, out);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- Xids */
+
+enum { EVENT_XID = 8, MOST_SETS = 16 };
+static struct event_set sets[MOST_SETS];
+static unsigned sets_made;
+
+API ret_t nvmlEventSetCreate(event_set_t *out)
+{
+    SYSTEM_CALL;
+    if (!out || sets_made == MOST_SETS)
+        return INVALID_ARGUMENT;
+    *out = &sets[sets_made++];
+    (*out)->gpus = 0;
+    return SUCCESS;
+}
+
+API ret_t nvmlEventSetFree(event_set_t set) { SYSTEM_CALL; return set ? SUCCESS : INVALID_ARGUMENT; }
+
+API ret_t nvmlDeviceGetSupportedEventTypes(device_t d, u64 *out)
+{
+    GPU_CALL(d);
+    *out = EVENT_XID;
+    return SUCCESS;
+}
+
+API ret_t nvmlDeviceRegisterEvents(device_t d, u64 types, event_set_t set)
+{
+    GPU_CALL(d);
+    if (!set || types & ~(u64)EVENT_XID)
+        return INVALID_ARGUMENT;
+    set->gpus |= 1ull << d->index;
+    return SUCCESS;
+}
+
+/* Each Xid that the file states is told once, as the driver does; what stood there before anybody listened, too. */
+API ret_t nvmlEventSetWait_v2(event_set_t set, event_t *out, unsigned timeout_ms)
+{
+    SYSTEM_CALL;
+    (void)timeout_ms;
+    for (unsigned index = 0; set && out && index < MAX_GPUS; index++) {
+        long long xid = state.gpus[index].xid;
+        if (!(set->gpus & 1ull << index) || !xid || xid == told_xids[index])
+            continue;
+        told_xids[index] = xid;
+        *out = (event_t){ &devices[index], EVENT_XID, (u64)xid, ~0u, ~0u };
+        return SUCCESS;
+    }
+    return set && out ? TIMEOUT : INVALID_ARGUMENT;
+}
+
+API ret_t nvmlEventSetWait(event_set_t set, event_t *out, unsigned timeout_ms) { return nvmlEventSetWait_v2(set, out, timeout_ms); }
+
+/* ------------------------------------------------------------------------------------------------------ the rest */
 
 API ret_t nvmlDeviceGetFanSpeed(device_t d, unsigned *out) { GPU_CALL(d); (void)out; return NOT_SUPPORTED; }
 
