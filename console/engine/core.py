@@ -60,7 +60,8 @@ class Engine:
         self._link = Link(name, target, payload=entry_line("agent") + build_payload(), on_event=self._on_link)
         self._state = machine.start(name, target, operator=operator, read_only=read_only, label=self._link.label)
         self._following = Following(self._link, target.metrics, self.log, self.series, self._feed, self.now)
-        self._past = Past(name, clears_cache=bool(target.caches), feed=self._feed, now=self.now)
+        baseline = target.metrics.baseline if isinstance(target.metrics.baseline, str) else None
+        self._past = Past(name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now)
         self._snapshot: Snapshot | None = None
         self._changed = asyncio.Event()
         self._announce: asyncio.TimerHandle | None = None
@@ -353,6 +354,7 @@ class Engine:
             case protocol.GpusEvent():
                 self._feed(events.GpusSaid(at=now, gpus=event))
                 self._plot_gpus(event, now)
+                self._past.gpus(event, self.target.gpus.roles)
             case protocol.LogEvent():
                 self._following.take(event, said.data, now)
             case protocol.Warn():
@@ -370,7 +372,10 @@ class Engine:
 
     def _feed(self, event: events.Event) -> None:
         before = self._state.launch
+        is_timed = isinstance(event, events.SamplesSeen) and (event.dated or not self._state.log.is_catching_up)
         self._state, effects = machine.step(self._state, event)
+        if isinstance(event, events.SamplesSeen) and is_timed:
+            self._past.samples(event, self._state.training)
         if self._state.launch is not before:
             self._snapshot = None
             self._remember()

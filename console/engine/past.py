@@ -8,43 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec.structs import replace
 
+from console.engine.book import WORK_S, Book
+from console.engine.observing import is_progress_alone, observed
+from console.engine.recording import Recording
 from console.history import ledger
 from console.history.entry import CLEARED, KEPT, Entry, Observed, cache_kind, entry, is_launch
+from console.history.samples import Curves
 from console.history.usual import Outlook
 from console.link.tasks import started
-from console.model import Overrides, PastRun, Plan, Snapshot, Stage, StageState, Verdict
-from console.protocol import RunRecord, StateEvent
+from console.model import Overrides, PastRun, Plan, Snapshot
+from console.protocol import GpusEvent, RunRecord, StateEvent
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import events
 from console.state.changes import settings_of
+from console.state.training import Training
 
 _log = logging.getLogger(__name__)
-T = TypeVar("T")
 
-_WORK_S = 20.0  # four times what one console may wait for another
 _AGAIN_S = 60.0
 _CLOSE_S = 2.0
 _READY_S = 2.0  # a plan goes without rather than wait for a disk
 _PROGRESS_EVERY_S = 60.0
 _DRIFT_S = 0.2
 _MOST_RECORDS = 64  # the host tells of 21
-_OVER = frozenset(
-    {
-        Verdict.FAILED,
-        Verdict.ENDED,
-        Verdict.FINISHED,
-        Verdict.STOPPED,
-        Verdict.INTERRUPTED,
-        Verdict.HOST_RESTARTED,
-    }
-)
 
 
 class Past:
@@ -55,22 +46,27 @@ class Past:
         target: str,
         *,
         clears_cache: bool,
+        baseline: str | None = None,
         feed: Callable[[events.Event], None],
         now: Callable[[], float],
         path: Path | None = None,
     ) -> None:
         self.tasks: asyncio.TaskGroup | None = None
         self.outlook = Outlook()
-        self._target, self._clears_cache = target, clears_cache
+        self._target, self._clears_cache, self._baseline = target, clears_cache, baseline
         self._feed, self._now = feed, now
-        self._path = path or ledger.default_path()
-        self._place = ""
+        self.book = Book(path)
+        self.place = ""
+        """Where the host keeps its records; empty before it was heard of."""
         self._spoken_of: str | None = None
         self._records: dict[str, RunRecord] = {}
         self._seen: dict[str, Observed] = {}
         self._seen_at = 0.0
+        self._recording: Recording | None = None
         self._known: dict[str, Entry] = {}
         self._due: dict[str, Entry] = {}
+        self._curves: dict[str, Curves] = {}
+        self._training = Training()
         self._is_stale = False
         self._working: asyncio.Task[None] | None = None
         self._again_at = 0.0
@@ -82,7 +78,7 @@ class Past:
 
     def reached(self, place: str) -> None:
         """The link is up: `place` is where this host keeps its records."""
-        self._place = place
+        self.place = place
         self._is_stale = True
         self._work_soon()
 
@@ -98,6 +94,8 @@ class Past:
                 kept.pop(gone, None)
         if spoken_of != self._spoken_of:
             self._spoken_of, self._is_stale = spoken_of, True
+            self._keep_recording()
+            self._recording = Recording(spoken_of) if spoken_of in self._records else None
         self._tell()
         self._work_soon()
 
@@ -111,12 +109,29 @@ class Past:
         if seen == before or seen == Observed():
             self._work_soon()
             return
-        progress_alone = before is not None and replace(seen, last_step=before.last_step) == before
+        progress_alone = before is not None and is_progress_alone(before, seen)
         if progress_alone and self._now() - self._seen_at < _PROGRESS_EVERY_S:
             return
         self._seen[run.id], self._seen_at = seen, self._now()
+        self._keep_recording()
         self._note(run.id)
         self._work_soon()
+
+    def samples(self, event: events.SamplesSeen, training: Training) -> None:
+        """Note steps whose time is known of the run that is spoken of."""
+        if self._recording is not None:
+            self._recording.samples(event, training)
+            self._training = training
+
+    def gpus(self, event: GpusEvent, roles: Mapping[str, tuple[int, ...]]) -> None:
+        if self._recording is not None:
+            self._recording.gpus(event, roles, self._now())
+
+    def _keep_recording(self) -> None:
+        """Have the curves so far written with the next batch."""
+        recording = self._recording
+        if recording is not None and recording.has_news:
+            self._curves[recording.run] = recording.curves(self._training)
 
     def _note(self, run: str) -> None:
         row = entry(self._records[run], self._seen.get(run))
@@ -160,7 +175,7 @@ class Past:
                 stepped = bool(seen and seen.stepped)
                 return PastRun(id=record.id, name=record.name, settings=settings_of(record), stepped=stepped)
         try:
-            found = await self._in_thread(lambda book: book.past(self._place, self._target, run))
+            found = await self.book.work(lambda book: book.past(self.place, self._target, run))
         except (ledger.LedgerError, TimeoutError) as exc:
             raise ConsoleError(Reason.LEDGER_UNUSABLE, str(exc), Exit.REFUSED) from exc
         if found is None:
@@ -170,76 +185,53 @@ class Past:
     # -- the work -----------------------------------------------------------------------------------------------------
 
     def _work_soon(self) -> None:
-        is_due = bool(self._due) or self._is_stale
-        if not is_due or not self._place or self.tasks is None or self._now() < self._again_at:
+        is_due = bool(self._due or self._curves) or self._is_stale
+        if not is_due or not self.place or self.tasks is None or self._now() < self._again_at:
             return
         if self._working is None or self._working.done():
             self._working = started(self.tasks, self._work(), "ledger")
 
     async def _work(self) -> None:
-        while self._due or self._is_stale:
+        while self._due or self._curves or self._is_stale:
             batch, self._due, self._is_stale = self._due, {}, False
+            curves, self._curves = self._curves, {}
             try:
-                self.outlook = await self._in_thread(self._job(list(batch.values()), self._spoken_of))
+                self.outlook = await self.book.work(self._job(list(batch.values()), curves))
             except (ledger.LedgerError, TimeoutError) as exc:
-                self._due, self._is_stale = batch | self._due, True
+                self._put_back(batch, curves)
+                self._is_stale = True
                 self._give_up_for_now(exc)
                 return
             except asyncio.CancelledError:
-                self._due = batch | self._due  # `close` writes it once more, should it not have got there
+                self._put_back(batch, curves)  # `close` writes it once more, should it not have got there
                 raise
             finally:
                 self._loaded.set()
             self._known |= batch
             self._tell()
 
-    def _job(self, batch: Sequence[Entry], spoken_of: str | None) -> Callable[[ledger.Ledger], Outlook]:
-        place, target = self._place, self._target
+    def _put_back(self, batch: dict[str, Entry], curves: dict[str, Curves]) -> None:
+        self._due, self._curves = batch | self._due, curves | self._curves
+
+    def _job(self, batch: Sequence[Entry], curves: Mapping[str, Curves]) -> Callable[[ledger.Ledger], Outlook]:
+        place, target, spoken_of, baseline = self.place, self._target, self._spoken_of, self._baseline
 
         def work(book: ledger.Ledger) -> Outlook:
-            if batch:
-                book.record(place, target, batch)
-            return book.outlook(place, target, spoken_of=spoken_of)
+            if batch or curves:
+                book.record(place, target, batch, curves)
+            outlook = book.outlook(place, target, spoken_of=spoken_of)
+            if baseline is not None and (row := book.entry(place, target, baseline)) is not None:
+                outlook = replace(outlook, baseline_tok_s=row.steady_tok_s)
+            return outlook
 
         return work
-
-    async def _in_thread(self, job: Callable[[ledger.Ledger], T], within_s: float = _WORK_S) -> T:
-        """Run a job on the ledger in a thread of its own: a disk that hangs may keep that, and nothing else.
-
-        Raises: ledger.LedgerError, TimeoutError.
-        """
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[T] = loop.create_future()
-
-        def deliver(result: T | None, error: BaseException | None) -> None:
-            if answer.done():
-                return
-            if error is not None:
-                answer.set_exception(error)
-            else:
-                answer.set_result(result)  # type: ignore[arg-type]  # without an error there is a result
-
-        def run() -> None:
-            result, error = None, None
-            try:
-                with ledger.opened(self._path) as book:
-                    result = job(book)
-            except Exception as exc:  # noqa: BLE001 - the thread's root: handed to whoever waits
-                error = exc
-            try:
-                loop.call_soon_threadsafe(deliver, result, error)
-            except RuntimeError:
-                pass  # the loop has ended meanwhile, nobody waits
-
-        threading.Thread(target=run, name="ledger", daemon=True).start()
-        return await asyncio.wait_for(answer, within_s)
 
     def _give_up_for_now(self, error: Exception) -> None:
         self._again_at = self._now() + _AGAIN_S
         _log.warning("the ledger can't be used: %s", error)
         if not self._warned:
             self._warned = True
-            detail = str(error) or f"{self._path}: no answer within {_WORK_S:.0f} s"
+            detail = str(error) or f"{self.book.path}: no answer within {WORK_S:.0f} s"
             self._feed(events.ConsoleWarned(at=self._now(), reason=Reason.LEDGER_UNUSABLE, detail=detail))
 
     def _tell(self) -> None:
@@ -253,6 +245,8 @@ class Past:
             longest_s=usual.longest_s,
             launches=usual.launches,
             good=self.outlook.before,
+            baseline_tok_s=self.outlook.baseline_tok_s,
+            baseline_name=self._baseline or "",
         )
         if known != self._told:
             self._told = known
@@ -262,10 +256,11 @@ class Past:
         """Write what is due, within a moment: a command that only hands a request over is gone at once."""
         if self._working is not None:
             self._working.cancel()
-        if not self._due or not self._place or self._now() < self._again_at:
+        self._keep_recording()
+        if not (self._due or self._curves) or not self.place or self._now() < self._again_at:
             return
         try:
-            await self._in_thread(self._job(list(self._due.values()), self._spoken_of), _CLOSE_S)
+            await self.book.work(self._job(list(self._due.values()), self._curves), _CLOSE_S)
         except (ledger.LedgerError, TimeoutError) as exc:
             _log.warning("the ledger was not brought up to date: %s", exc)
 
@@ -277,26 +272,3 @@ def _steadied(seen: Observed, before: Observed | None) -> Observed:
     if abs(seen.first_step_wall - before.first_step_wall) >= _DRIFT_S:
         return seen
     return replace(seen, first_step_wall=before.first_step_wall)
-
-
-def observed(snapshot: Snapshot) -> Observed:
-    """Return what a snapshot proves of its run beyond the keeper's record."""
-    run = snapshot.run
-    stages = {status.stage: status for status in snapshot.stages}
-    stepping = stages.get(Stage.STEPPING)
-    stepped = stepping is not None and stepping.state is StageState.DONE
-    failed = next((status.stage for status in snapshot.stages if status.state is StageState.FAILED), None)
-    over = snapshot.verdict in _OVER
-    reason = snapshot.reason if over else None
-    first_at = snapshot.progress.first_step_at if stepped else None
-    return Observed(
-        stepped=stepped,
-        stepping_s=stepping.took_s if stepping is not None and stepped else None,
-        launch_s=run.launch_s if run is not None else None,
-        first_step_wall=None if first_at is None else first_at + (snapshot.link.clock_offset_s or 0.0),
-        last_step=snapshot.progress.step if stepped else None,
-        outcome=str(snapshot.verdict) if over else None,
-        failed_stage=str(failed) if failed is not None and over else None,
-        reason=reason.slug if reason is not None else None,
-        detail=reason.detail if reason is not None else "",
-    )

@@ -13,6 +13,7 @@ from console.protocol import HostStage, RunRecord
 from console.state.changes import settings_of
 
 CLEARED, KEPT = "cleared", "kept"
+LOG_ONLY = "log_only"
 _TRANSIT = frozenset({"accepted", "killing", "cache", "spawned"})
 _ENDINGS = frozenset({"ended", "stopped", "failed", "interrupted"})
 
@@ -24,7 +25,19 @@ class Observed(Struct, frozen=True, kw_only=True):
     stepping_s: float | None = None
     launch_s: float | None = None
     first_step_wall: float | None = None
+    first_step: int | None = None
     last_step: int | None = None
+    total_steps: int | None = None
+    steady_tok_s: float | None = None
+    steady_mad: float | None = None
+    steady_n: int | None = None
+    scope: str | None = None
+    last_loss: float | None = None
+    loss_state: str | None = None
+    checkpoint_step: int | None = None
+    queue_empty_pct: float | None = None
+    queue_full_pct: float | None = None
+    peaks: dict[str, int] = {}
     outcome: str | None = None
     failed_stage: str | None = None
     reason: str | None = None
@@ -57,6 +70,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     is_judged: bool = False
     """A console that watched says how it ended; else the record alone does."""
     outcome: str = "launching"
+    """launching | running | failed | ended | finished | stopped | interrupted | host_restarted | log_only"""
     failed_stage: str | None = None
     reason: str | None = None
     detail: str = ""
@@ -68,6 +82,35 @@ class Entry(Struct, frozen=True, kw_only=True):
     log_path: str | None = None
     replaced_id: str | None = None
     replaced_name: str | None = None
+    seq: int = 0
+    """Of its last change; the ledger counts."""
+    annotation: str | None = None
+    """The operator's own note; only `Ledger.annotate` writes it."""
+    first_step: int | None = None
+    total_steps: int | None = None
+    steady_tok_s: float | None = None
+    steady_mad: float | None = None
+    steady_n: int | None = None
+    scope: str | None = None
+    last_loss: float | None = None
+    loss_state: str | None = None
+    checkpoint_step: int | None = None
+    queue_empty_pct: float | None = None
+    queue_full_pct: float | None = None
+    peaks: dict[str, int] = {}
+    """GPU index -> the most bytes that were used while it lived; JSON in the ledger."""
+    log_size: int | None = None
+    log_mtime: float | None = None
+
+    @property
+    def is_log_only(self) -> bool:
+        """Nothing but its log is known of it."""
+        return self.outcome == LOG_ONLY
+
+    @property
+    def remark(self) -> str:
+        """What operators wrote: the newer note, else the one that the run was asked for with."""
+        return self.note if self.annotation is None else self.annotation
 
 
 def is_launch(record: RunRecord) -> bool:
@@ -114,7 +157,23 @@ def entry(record: RunRecord, observed: Observed | None = None) -> Entry:
         log_path=record.log.path if record.log is not None else None,
         replaced_id=record.replaced_id,
         replaced_name=record.replaced_name,
+        first_step=seen.first_step,
+        total_steps=seen.total_steps,
+        steady_tok_s=seen.steady_tok_s,
+        steady_mad=seen.steady_mad,
+        steady_n=seen.steady_n,
+        scope=seen.scope,
+        last_loss=seen.last_loss,
+        loss_state=seen.loss_state,
+        checkpoint_step=seen.checkpoint_step,
+        queue_empty_pct=seen.queue_empty_pct,
+        queue_full_pct=seen.queue_full_pct,
+        peaks=_higher(record.gpu_peak, seen.peaks),
     )
+
+
+def _higher(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    return {index: max(a.get(index, 0), b.get(index, 0)) for index in sorted(a.keys() | b.keys())}
 
 
 def cache_kind(record: RunRecord) -> str | None:

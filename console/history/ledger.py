@@ -19,6 +19,7 @@ import platformdirs
 from console.configfile import APP
 from console.history import schema
 from console.history.entry import Entry
+from console.history.samples import Curves, packed, unpacked
 from console.history.usual import Outlook, Timing, kinds
 from console.model import PastRun, Settings, Stage
 
@@ -26,12 +27,24 @@ BUSY_S = 5.0
 """Another console's transaction takes milliseconds; a disk that stalls takes longer."""
 KEEP_RUNS = 2000
 """A place and target keeps this many, the newest: years of restarts."""
+TARGET_SAMPLE_BYTES = 16 * 1024 * 1024
+"""Curves of a target: a run's take 20 to 100 KB."""
+SAMPLE_BYTES = 64 * 1024 * 1024
+"""Curves of all targets."""
 _MOST_SETTINGS_BYTES = 256 * 1024
 _READ = 200  # rows that an outlook looks at: 20 launches of each kind are among them
 
 _COLUMNS = Entry.__struct_fields__
 # What one console observed is not taken back by another that did not watch.
-_OBSERVED = frozenset({"stepping_s", "launch_s", "first_step_wall", "last_step", "cache"})
+_OBSERVED = frozenset(
+    {
+        "stepping_s", "launch_s", "first_step_wall", "first_step", "last_step", "total_steps", "cache", "steady_tok_s",
+        "steady_mad", "steady_n", "scope", "last_loss", "loss_state", "checkpoint_step", "queue_empty_pct",
+        "queue_full_pct",
+    }
+)  # fmt: skip
+_OWN = frozenset({"seq", "annotation"})
+"""Not what a row says of itself."""
 # How it ended is better known to a console that read the log than to one that only has the record.
 _JUDGED = frozenset({"outcome", "failed_stage", "reason", "detail"})
 _FLAGS = frozenset({"stepped", "is_judged"})
@@ -51,12 +64,56 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def record(self, place: str, target: str, entries: Sequence[Entry]) -> None:
-        """Write rows anew or over what is known of these runs; what is over stays over."""
+    def record(
+        self, place: str, target: str, entries: Sequence[Entry], curves: Mapping[str, Curves] | None = None
+    ) -> None:
+        """Write rows anew or over what is known of these runs; what is over stays over. `curves`: by run id."""
+        where = {"place": place, "target": target}
         with _transaction(self._connection):
             for entry in entries:
-                self._connection.execute(_UPSERT, {"place": place, "target": target, **_row(entry)})
-            self._connection.execute(_SWEEP, {"place": place, "target": target, "keep": KEEP_RUNS})
+                self._write({**where, **_row(entry)})
+            for run, more in (curves or {}).items():
+                self._connection.execute(
+                    _PUT_SAMPLES, {**where, "id": run, "data": packed(self._curves(run, where, more))}
+                )
+            self._connection.execute(_SWEEP, {**where, "keep": KEEP_RUNS})
+            if curves:
+                self._bound_samples(where)
+
+    def _write(self, row: dict[str, Any]) -> None:
+        seq = self._connection.execute("SELECT seq FROM counter").fetchone()[0] + 1
+        if self._connection.execute(_UPSERT, {**row, "seq": seq}).rowcount:
+            self._connection.execute("UPDATE counter SET seq = ?", (seq,))
+
+    def annotate(self, place: str, target: str, run: str, text: str) -> bool:
+        """Put the operator's note on a run, in the place of an earlier one; False where there is no such run."""
+        with _transaction(self._connection):
+            seq = self._connection.execute("SELECT seq FROM counter").fetchone()[0] + 1
+            written = self._connection.execute(_ANNOTATE, (_storable(text), seq, place, target, run)).rowcount
+            if written:
+                self._connection.execute("UPDATE counter SET seq = ?", (seq,))
+        return bool(written)
+
+    # -- samples ------------------------------------------------------------------------------------------------------
+
+    def curves(self, place: str, target: str, run: str) -> Curves:
+        """Return what is kept of a run's curves; nothing where its samples had to make room."""
+        return self._curves(run, {"place": place, "target": target}, Curves())
+
+    def _curves(self, run: str, where: Mapping[str, str], more: Curves) -> Curves:
+        row = self._connection.execute(_GET_SAMPLES, {**where, "id": run}).fetchone()
+        return unpacked(row["data"]).with_(more) if row is not None else more
+
+    def _bound_samples(self, where: Mapping[str, str]) -> None:
+        """Let the oldest runs' samples go, first those of this target, then of all; the rows stay."""
+        for bound, condition in (
+            (TARGET_SAMPLE_BYTES, "WHERE samples.place = :place AND samples.target = :target"),
+            (SAMPLE_BYTES, ""),
+        ):
+            self._connection.execute(_BOUND.format(condition=condition), {**where, "bound": bound})
+        self._connection.execute(_ORPHANS)
+
+    # -- reading ------------------------------------------------------------------------------------------------------
 
     def outlook(self, place: str, target: str, *, spoken_of: str | None = None) -> Outlook:
         """Return what past launches say of the run that is spoken of, and of the next one."""
@@ -75,21 +132,37 @@ class Ledger:
         )
 
     def past(self, place: str, target: str, run: str) -> PastRun | None:
-        """Return the newest run of this id or name."""
-        row = self._connection.execute(
+        """Return the newest run of this id or name, with its settings."""
+        row = self._find(place, target, run)
+        return _past(row) if row is not None else None
+
+    def entry(self, place: str, target: str, run: str) -> Entry | None:
+        """Return the newest run of this id or name, whole."""
+        row = self._find(place, target, run)
+        return _entry(row) if row is not None else None
+
+    def _find(self, place: str, target: str, run: str) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self._connection.execute(
             "SELECT * FROM runs WHERE place = ? AND target = ? AND (id = ? OR name = ?)"
             " ORDER BY id = ? DESC, accepted_wall DESC LIMIT 1",
             (place, target, run, run, run),
         ).fetchone()
-        return _past(row) if row is not None else None
+        return found
 
-    def entries(self, place: str, target: str, limit: int = 100) -> list[Entry]:
-        """Return the newest runs, newest first."""
+    def entries(self, place: str, target: str, limit: int = 100, since: int = 0) -> list[Entry]:
+        """Return the newest runs, newest first; with `since` only those that have changed after that seq."""
         rows = self._connection.execute(
-            "SELECT * FROM runs WHERE place = ? AND target = ? ORDER BY accepted_wall DESC LIMIT ?",
-            (place, target, limit),
+            "SELECT * FROM runs WHERE place = ? AND target = ? AND seq > ? ORDER BY accepted_wall DESC LIMIT ?",
+            (place, target, since, limit),
         )
         return [_entry(row) for row in rows]
+
+    def place_of(self, target: str) -> str | None:
+        """Return where a target of this name was last heard of; None where nothing is known of it."""
+        row = self._connection.execute(
+            "SELECT place FROM runs WHERE target = ? ORDER BY seq DESC LIMIT 1", (target,)
+        ).fetchone()
+        return row["place"] if row is not None else None
 
 
 @contextmanager
@@ -140,24 +213,27 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _upsert() -> str:
     names = ("place", "target", *_COLUMNS)
-    sets = []
+    sets: list[tuple[str, str]] = []
     for name in _COLUMNS:
-        if name == "id":
+        if name == "id" or name in _OWN:
             continue
         if name in _OBSERVED:
-            sets.append(f"{name} = coalesce(excluded.{name}, {name})")
+            sets.append((name, f"coalesce(excluded.{name}, {name})"))
         elif name in _FLAGS:
-            sets.append(f"{name} = max(excluded.{name}, {name})")
+            sets.append((name, f"max(excluded.{name}, {name})"))
         elif name in _JUDGED:
-            sets.append(f"{name} = iif(excluded.is_judged >= is_judged, excluded.{name}, {name})")
+            sets.append((name, f"iif(excluded.is_judged >= is_judged, excluded.{name}, {name})"))
+        elif name == "peaks":
+            sets.append((name, "iif(excluded.peaks = '{}', peaks, excluded.peaks)"))
         else:
-            sets.append(f"{name} = excluded.{name}")
+            sets.append((name, f"excluded.{name}"))
     values = ", ".join(f":{name}" for name in names)
     return (
         f"INSERT INTO runs ({', '.join(names)}) VALUES ({values})"
-        f" ON CONFLICT (place, target, id) DO UPDATE SET {', '.join(sets)}"
-        # A console that lags behind must not bring a run back to life.
-        " WHERE excluded.is_over >= is_over"
+        f" ON CONFLICT (place, target, id) DO UPDATE SET seq = excluded.seq,"
+        f" {', '.join(f'{name} = {value}' for name, value in sets)}"
+        # A console that lags behind must not bring a run back to life, and what says nothing new is no change.
+        f" WHERE excluded.is_over >= is_over AND ({' OR '.join(f'{value} IS NOT {name}' for name, value in sets)})"
     )
 
 
@@ -166,6 +242,22 @@ _SWEEP = (
     "DELETE FROM runs WHERE place = :place AND target = :target AND accepted_wall < (SELECT accepted_wall FROM runs"
     " WHERE place = :place AND target = :target ORDER BY accepted_wall DESC LIMIT 1 OFFSET :keep - 1)"
 )
+_ANNOTATE = "UPDATE runs SET annotation = ?, seq = ? WHERE place = ? AND target = ? AND id = ?"
+_GET_SAMPLES = "SELECT data FROM samples WHERE place = :place AND target = :target AND id = :id"
+_PUT_SAMPLES = (
+    "INSERT INTO samples (place, target, id, data) VALUES (:place, :target, :id, :data)"
+    " ON CONFLICT (place, target, id) DO UPDATE SET data = excluded.data"
+)
+# The sum over the newer runs, itself included, decides whether a run's samples still have room.
+_BOUND = (
+    "DELETE FROM samples WHERE rowid IN (SELECT row FROM (SELECT samples.rowid AS row, sum(length(data)) OVER"
+    " (ORDER BY runs.accepted_wall DESC, samples.rowid DESC) AS so_far FROM samples JOIN runs USING"
+    " (place, target, id) {condition}) WHERE so_far > :bound)"
+)
+_ORPHANS = (
+    "DELETE FROM samples WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.place = samples.place"
+    " AND runs.target = samples.target AND runs.id = samples.id)"
+)
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -173,7 +265,8 @@ def _row(entry: Entry) -> dict[str, Any]:
     settings = msgspec.json.encode(entry.settings)
     if len(settings) > _MOST_SETTINGS_BYTES:
         settings = msgspec.json.encode(Settings())
-    return {name: _storable(value) for name, value in row.items()} | {"settings": settings.decode()}
+    texts = {"settings": settings.decode(), "peaks": msgspec.json.encode(entry.peaks).decode()}
+    return {name: _storable(value) for name, value in row.items() if name not in texts} | texts
 
 
 def _storable(value: Any) -> Any:
@@ -184,6 +277,7 @@ def _storable(value: Any) -> Any:
 def _entry(row: Mapping[str, Any]) -> Entry:
     fields = {name: row[name] for name in _COLUMNS}
     fields["settings"] = _settings(row)
+    fields["peaks"] = msgspec.json.decode(row["peaks"], type=dict[str, int])
     return Entry(**(fields | {flag: bool(row[flag]) for flag in (*_FLAGS, "is_over")}))
 
 

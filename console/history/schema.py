@@ -49,7 +49,47 @@ CREATE TABLE runs (
 """
 _BY_TIME = "CREATE INDEX runs_by_time ON runs (place, target, accepted_wall)"
 
-STEPS: tuple[tuple[str, ...], ...] = ((_RUNS, _BY_TIME),)
+# What a run achieved, and an order of changes for those who ask what is new.
+_ACHIEVED = tuple(
+    f"ALTER TABLE runs ADD COLUMN {column}"
+    for column in (
+        "seq INTEGER NOT NULL DEFAULT 0",  # of the last change of this row: greater than that of any change before
+        "annotation TEXT",  # the operator's own note, beside the one that the run was asked for with
+        "first_step INTEGER",
+        "total_steps INTEGER",
+        "steady_tok_s REAL",
+        "steady_mad REAL",
+        "steady_n INTEGER",
+        "scope TEXT",  # global | per_device | rank | derived
+        "last_loss REAL",
+        "loss_state TEXT",  # ok | nan | inf; NULL: not known
+        "checkpoint_step INTEGER",
+        "queue_empty_pct REAL",
+        "queue_full_pct REAL",
+        "peaks TEXT NOT NULL DEFAULT '{}'",  # JSON: GPU index -> most bytes used
+        "log_size INTEGER",  # of a run that is known by its log alone, when it was read
+        "log_mtime REAL",
+    )
+)
+_SAMPLES = """
+CREATE TABLE samples (
+    place TEXT NOT NULL,
+    target TEXT NOT NULL,
+    id TEXT NOT NULL,
+    data BLOB NOT NULL,         -- history.samples says what is in it
+    PRIMARY KEY (place, target, id)
+)
+"""
+_COUNTER = "CREATE TABLE counter (seq INTEGER NOT NULL)"
+_COUNT_OLD = (
+    "UPDATE runs SET seq = (SELECT count(*) FROM runs AS earlier WHERE earlier.accepted_wall <= runs.accepted_wall)"
+)
+_COUNTER_START = "INSERT INTO counter SELECT count(*) FROM runs"
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (_RUNS, _BY_TIME),
+    (*_ACHIEVED, _SAMPLES, _COUNTER, _COUNT_OLD, _COUNTER_START),
+)
 """What leads from version N to N + 1, at index N."""
 VERSION = len(STEPS)
 

@@ -70,6 +70,8 @@ class Outlook(Struct, frozen=True, kw_only=True):
     """The last good run before the one that is spoken of."""
     newest: PastRun | None = None
     """The last good run, be it the one that is spoken of."""
+    baseline_tok_s: float | None = None
+    """Steady rate of the run that the config names as the baseline."""
 
 
 def usual(timings: Sequence[Timing], cache: str) -> Usual:
