@@ -16,7 +16,8 @@ from tests.chaos.ground import Ground, Record
 from tests.chaos.world import Console, World
 
 _SETTLES_S = 30.0
-_AGREES_S = 20.0  # two logins on a machine that does nothing but log in
+_AGREES_S = 8.0
+_SLOW_S = 3.0  # told, so that what takes long is known before it takes too long
 _AT_MOST_S = 1.0
 _MOMENT_POLL_S = 0.004
 _LOOK_S = 0.1
@@ -151,15 +152,22 @@ async def _settle(world: World) -> None:
 
 async def _agree(world: World, fresh: Engine) -> None:
     """Wait until the fresh console tells what is there; it must, within seconds, and a moment later still."""
-    wrong = ["?"]
+    began, wrong, story = time.monotonic(), ["?"], [""]
 
     def agrees() -> bool:
         ground = world.look()
         wrong[:] = differences(fresh.snapshot, ground)
+        if wrong and story[-1].partition(" ")[2] != (now := f"{fresh.snapshot.link.state}: {'; '.join(wrong)}"):
+            story.append(f"{time.monotonic() - began:.1f} {now}")
         return not wrong and world.look().key() == ground.key()
 
-    if not await _comes_true(agrees, _AGREES_S):
-        raise AssertionError(f"{wrong}\n  shown: {_brief(fresh.snapshot)}\n  ground: {world.look()}")
+    agreed = await _comes_true(agrees, _AGREES_S)
+    world.agreed_s.append(time.monotonic() - began)
+    if not agreed:
+        told = "\n    ".join(story[1:])
+        raise AssertionError(f"{wrong}\n  shown: {_brief(fresh.snapshot)}\n  ground: {world.look()}\n  {told}")
+    if world.agreed_s[-1] > _SLOW_S:
+        print(f"agreed after {world.agreed_s[-1]:.1f} s:", *story[1:], sep="\n    ", flush=True)
 
 
 async def _comes_true(predicate: Callable[[], bool], within_s: float) -> bool:

@@ -33,6 +33,9 @@ async def test_state_shown_after_any_cut_is_true(tmp_path: Path) -> None:
             *(_live_through(world, list(numbers)[at::_WORLDS], failures, done) for at, world in enumerate(worlds))
         )
     print(f"\nCHAOS_SEED={_SEED}: {sum(done.values())} cuts in {time.monotonic() - began:.0f} s: {dict(done)}")
+    agreed = sorted(seconds for world in worlds for seconds in world.agreed_s) or [0.0]
+    p50, p95, worst = (agreed[min(len(agreed) - 1, int(len(agreed) * share))] for share in (0.5, 0.95, 1.0))
+    print(f"agreed {len(agreed)} times, p50 {p50:.1f} s, p95 {p95:.1f} s, at most {worst:.1f} s")
     assert not failures, f"{len(failures)} of {len(numbers)} with CHAOS_SEED={_SEED}:\n\n" + "\n\n".join(failures)
 
 

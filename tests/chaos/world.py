@@ -51,6 +51,8 @@ class World:
         self.over_ssh = over_ssh
         self.claims: list[str] = []
         """False claims of any console, as they were noticed."""
+        self.agreed_s: list[float] = []
+        """How long consoles took to tell the truth once it was settled."""
 
     def __enter__(self) -> World:
         self.host.__enter__()
