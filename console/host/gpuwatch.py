@@ -99,10 +99,20 @@ class Release:
         launch_level: Dict[int, int],
         anonymous: bool,
     ) -> None:
-        self.before = used(before)
+        self.before: Dict[int, int] = {}
         self.after: Dict[int, int] = {}
-        self._levels = _levels(before, set(killed), launch_level, anonymous)
+        self._killed, self._launch_level, self._anonymous = set(killed), launch_level, anonymous
+        self._levels: Dict[int, Optional[int]] = {}
         self._moved: Dict[int, float] = {}
+        self.held(before)
+
+    def held(self, sample: Optional[Sample]) -> None:
+        """Take in a sample from before the end: what was held is the most that was seen of it."""
+        for index, amount in used(sample).items():
+            self.before[index] = max(self.before.get(index, 0), amount)
+        for index, level in _levels(sample, self._killed, self._launch_level, self._anonymous).items():
+            if level is not None or index not in self._levels:
+                self._levels[index] = level
 
     @property
     def pointless(self) -> bool:

@@ -30,6 +30,8 @@ from . import (
 _DISCOVER_S = 10.0
 _MARKS_S = 2.0
 _STEP_S = 0.01
+# The sampler began with the keeper, so mostly its first answer is there by then; a driver that is asleep takes longer.
+_BASELINE_S = 1.0
 # Beyond its grace another keeper needs SIGKILL's patience and its own exit record.
 _OTHER_KEEPER_S = 40.0
 # From the expiry of a request on: the longest that killing and waiting for GPU memory take. Later than that the
@@ -387,8 +389,7 @@ class Transaction:
         self._refuse_stale()
         self._stage("spawned")
         self._journal.begin("spawned", "spawned")
-        self._gpus.poll()
-        self._gpus.take_baseline(self._killed_bt)
+        self._take_baseline()
         try:
             opened = spawn.open_log(asked.log_path)
             note = lambda pid: self._note_main(pid, opened)  # noqa: E731
@@ -398,6 +399,15 @@ class Transaction:
             raise Failed("spawned", error.reason, error.detail, error.number) from error
         stat = procfs.read_stat(pid)
         return Spawned((pid, stat.start if stat is not None else 0), opened, procfs.boottime())
+
+    def _take_baseline(self) -> None:
+        """Note what is used before the launch; later a quick run may hold memory already. None in time: unknown."""
+        self._gpus.poll()
+        if self._gpus.latest is None or self._gpus.latest["bt"] < self._killed_bt:
+            self._gpus.await_sample(self._killed_bt, _BASELINE_S)
+        self._gpus.take_baseline(self._killed_bt)
+        if self._gpus.baseline:
+            self._journal.status["gpu_baseline"] = {str(index): used for index, used in self._gpus.baseline.items()}
 
     def _refuse_stale(self) -> None:
         """A container that was frozen for a backup must not start on thaw what nobody waits for any more."""

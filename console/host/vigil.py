@@ -39,6 +39,7 @@ _GPU_OLD_S = 10.0
 _OOM_S = 5.0
 _JOB_STEP_S = 0.02
 _LAST_REAP_S = 0.1
+_STOP_SAMPLE_S = 0.02  # a fifth of the time that a stop may take to its first signal
 
 
 class Vigil:
@@ -189,8 +190,11 @@ class Vigil:
         if self._stopped_by is None and self._tree.verdict() is None:
             self._stopped_by = {"operator": line.get("operator"), "request": line.get("request")}
         self._stop_began = {"began_wall": round(time.time(), 3), "began_bt": round(procfs.boottime(), 3)}
-        held = bool(self._tree.uvm_holders())
-        self._release = gpuwatch.Release(self._gpus.latest, set(self._tree.members), self._gpus.baseline, held)
+        held, before = bool(self._tree.uvm_holders()), self._gpus.latest
+        self._release = gpuwatch.Release(before, set(self._tree.members), self._gpus.baseline, held)
+        # The newest sample may be ten seconds old, and the run have loaded its models since. One that comes too late
+        # for this is taken in while they die.
+        self._release.held(self._gpus.await_sample(procfs.boottime(), _STOP_SAMPLE_S))
         self._job = kill.KillJob(self._tree.find, number, grace_s, procfs.boottime())
         self._journal.set(stopping=str(line.get("operator") or "somebody"))
 
@@ -325,10 +329,8 @@ class Vigil:
         sample = self._gpus.poll()
         if sample is None:
             return
-        if not self._gpus.baseline:
-            # The first sample of a launch that replaced nothing: no context is opened that fast.
-            self._gpus.take_baseline(0.0)
-        self._journal.status["gpu_baseline"] = {str(index): used for index, used in self._gpus.baseline.items()}
+        if self._release is not None and self._tree.members:
+            self._release.held(sample)
         if sample["gpus"]:
             self._record.gpus(sample)
         cuda = self._gpus.judge(set(self._tree.members), self._tree.uvm_holders())

@@ -305,7 +305,7 @@ class Watcher:
         """Bytes used before the launch, as the keeper noted them; None for runs that nobody saw begin."""
         status = (self._live or {}).get("_status") or {}
         noted = status.get("gpu_baseline")
-        return {int(index): used for index, used in noted.items()} if isinstance(noted, dict) else None
+        return {int(index): used for index, used in noted.items()} if isinstance(noted, dict) and noted else None
 
     def _raise_peak(self, index: int, used: Optional[int], owner: str) -> Optional[int]:
         known = [self._peak.get(index), ((self._live or {}).get("gpu_peak") or {}).get(str(index))]

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -271,6 +272,36 @@ def test_stragglers_are_named_and_the_verdict_is_the_trainers(lab: Lab) -> None:
     assert (final["code"], final["by"], final["stragglers"]) == (3, None, [])
 
 
+# -- GPUs -------------------------------------------------------------------------------------------------------------
+
+
+def test_level_before_the_launch_is_taken_before_it(lab: Lab) -> None:
+    """Somebody else's 3 GiB are there; the trainer takes 40 with its first breath."""
+    state = Path(gpu_state(lab, 3))
+    lab.trainer(
+        f"open({str(state)!r}, 'w').write('gpu 0 used={40 << 30} procs=%d:{37 << 30}' % os.getpid())\ntime.sleep(9)"
+    )
+
+    directory, _ = lab.launch("r1", spec={"gpus": {"expected": 1, "simulated": str(state)}})
+
+    found = until(lambda: status(directory) if status(directory).get("cuda", {}).get("complete_bt") else None, 10)
+    assert found["gpu_baseline"] == {"0": 3 << 30}
+
+
+def test_level_that_was_not_seen_before_the_launch_is_not_made_up_behind_it(lab: Lab) -> None:
+    os.mkfifo(lab.folder / "silent")  # a driver that does not answer
+    lab.trainer()
+    directory, _ = lab.launch("r1", spec={"gpus": {"expected": 1, "simulated": str(lab.folder / "silent")}})
+    main = reached(directory, "running")["main"]["pid"]
+
+    with open(lab.folder / "silent", "w") as answer:
+        answer.write(f"gpu 0 used={40 << 30} procs={main}:{40 << 30}\n")
+
+    found = until(lambda: status(directory) if status(directory).get("cuda", {}).get("complete_bt") else None, 10)
+    assert "gpu_baseline" not in found
+    assert found["gpu_peak"] == {"0": 40 << 30}
+
+
 # -- stopping ---------------------------------------------------------------------------------------------------------
 
 
@@ -290,6 +321,38 @@ def test_stop_through_the_fifo_is_attributed_and_idempotent(lab: Lab) -> None:
     assert status(directory)["state"] == "stopped"
     assert keeper.wait(5) == 0
     assert not request.send_stop(str(directory), "ops", "jump", "stop-late")
+
+
+def test_stop_frees_what_was_held_at_its_end_and_not_when_the_gpus_were_last_looked_at(lab: Lab) -> None:
+    lab.trainer(IGNORES_TERM)
+    directory, _ = lab.launch("r1", spec={"gpus": {"expected": 1, "simulated": gpu_state(lab, 0)}})
+    main = reached(directory, "running")["main"]["pid"]
+    gpu_state(lab, 40, main)
+    until(
+        lambda: status(directory).get("cuda", {}).get("complete_bt"), 10, "it holds its context: a look each 10 s now"
+    )
+    until(lambda: "ready" in lab.log("r1"))
+    gpu_state(lab, 71, main)
+
+    assert request.send_stop(str(directory), "ops", "jump", "stop-1", grace_s=0.6)
+
+    ended(directory)
+    killing = until(lambda: _done(directory, "killing"), 10, "what came of it")
+    assert (killing["evidence"], killing["detail"]) == ("1 pid, 71 GiB", "1 pid gone, 71 GiB freed")
+
+
+def gpu_state(lab: Lab, used_gib: int, pid: int | None = None) -> str:
+    """Write what the one GPU of this target shows; return where that stands."""
+    procs = f"{pid}:{used_gib << 30}" if pid is not None else ""
+    new, path = lab.folder / "gpus.new", lab.folder / "gpus"
+    new.write_text(f"driver 550\ngpu 0 uuid=GPU-0 name=sim total={140 << 30} used={used_gib << 30} procs={procs}\n")
+    new.rename(path)
+    return str(path)
+
+
+def _done(directory: Path, stage: str) -> dict[str, Any]:
+    found: dict[str, Any] = (status(directory).get("stages") or {}).get(stage) or {}
+    return found if found.get("state") == "done" else {}
 
 
 def test_workers_that_hop_away_are_all_gone_after_a_stop(lab: Lab) -> None:
