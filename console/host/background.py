@@ -1,11 +1,13 @@
 """Work that may block or hang, in a forked child, so that the agent's loop never waits for it.
 
 A job is one function whose JSON-able result is read from a pipe when it is there. A job beyond its deadline is killed
-and reported; one in uninterruptible sleep is left behind. Only the agent uses this (the keeper's way is `bounded`).
+and reported; one in uninterruptible sleep is left behind. None outlives the agent: it would hold the agent's stderr,
+by which the console knows that the agent has ended. Only the agent uses this (the keeper's way is `bounded`).
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -13,6 +15,7 @@ import time
 from typing import Any, Callable, List, Optional
 
 _READ_BYTES = 1 << 18
+_PR_SET_PDEATHSIG = 1
 
 
 class Job:
@@ -24,9 +27,10 @@ class Job:
         self.result: Any = None
         self.error = ""
         self._parts: List[bytes] = []
+        parent = os.getpid()
         self._pid: Optional[int] = os.fork()
         if self._pid == 0:
-            _work(function, writer, timeout_s)
+            _work(function, writer, timeout_s, parent)
         os.close(writer)
         os.set_blocking(self.fd, False)
 
@@ -82,8 +86,9 @@ def _is_reaped(pid: int) -> bool:
         return True
 
 
-def _work(function: Callable[[], Any], writer: int, timeout_s: float) -> None:
+def _work(function: Callable[[], Any], writer: int, timeout_s: float, parent: int) -> None:
     try:
+        _die_with(parent)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, timeout_s + 5.0)  # should the agent be gone by then
         null = os.open(os.devnull, os.O_RDWR)
@@ -97,4 +102,14 @@ def _work(function: Callable[[], Any], writer: int, timeout_s: float) -> None:
         while raw:
             raw = raw[os.write(writer, raw) :]
     finally:
+        os._exit(0)
+
+
+def _die_with(parent: int) -> None:
+    """Have the kernel end this child when the agent is gone, however that came about."""
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    except (OSError, AttributeError):
+        return  # the timer ends it later
+    if os.getppid() != parent:
         os._exit(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from tests.waiting import until_async
 _RECONNECTS, _RESTARTS = 20, 30
 _WARM = 4
 _MAX_GROWTH_BYTES = 12 << 20
+_BRIEF = {"attach", "read-head", "ledger", "watch"}
+"""What comes and goes while a console rests."""
 
 
 @dataclass(frozen=True)
@@ -95,24 +98,41 @@ async def _restart(engine: Engine) -> None:
 
 
 async def _at_rest(world: World, engine: Engine) -> Size:
-    """Return the size once both agents are there and the log is read to its end."""
-    await until_async(lambda: len(world.place.agents()) == 2 and engine.snapshot.log.caught_up, 20, "two agents")
+    """Return the size once both connections work (a step came in just now) and nothing is being asked."""
+    before = engine.snapshot.progress.step or 0
+
+    def rests() -> bool:
+        is_read = (engine.snapshot.progress.step or 0) > before and engine.snapshot.link.state is LinkState.UP
+        return is_read and len(world.place.agents()) == 2 and not _BRIEF & set(_task_names())
+
+    await until_async(rests, 20, "both connections work and rest")
     return Size.of(world)
+
+
+def _task_names() -> list[str]:
+    return sorted(task.get_name() for task in asyncio.all_tasks())
+
+
+def _descriptors() -> list[str]:
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+    return sorted(found)
 
 
 async def _settles_at(world: World, engine: Engine, warm: Size) -> None:
     """Wait until it is as small as it was when warm; what is still being closed has a few seconds for that."""
-    now = Size.of(world)
+    now = warm
 
-    def is_small() -> bool:
+    async def is_small() -> bool:
         nonlocal now
-        now = Size.of(world)
-        return now.tasks <= warm.tasks + 2 and now.descriptors <= warm.descriptors + 2 and now.agents <= 2
+        now = await _at_rest(world, engine)
+        return now.tasks <= warm.tasks and now.descriptors <= warm.descriptors
 
     try:
-        await until_async(is_small, 10)
+        await until_async(is_small, 15)
     except AssertionError:
-        names = sorted(task.get_name() for task in asyncio.all_tasks())
-        raise AssertionError(f"grown: {warm} -> {now}, {names}") from None
+        raise AssertionError(f"grown: {warm} -> {now}, {_task_names()}, {_descriptors()}") from None
     print(f"\nwarm {warm}\n now {now}")
     assert now.rss_bytes - warm.rss_bytes < _MAX_GROWTH_BYTES, (warm, now)

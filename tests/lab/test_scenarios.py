@@ -575,11 +575,20 @@ def _pid_reused(case: Case, scene: Scene) -> None:
 def _two_at_once(case: Case, scene: Scene) -> None:
     training = scene.training
     config = training.config()
-    both = [training.console("restart", "--yes", "--json", "--timeout", "30s", config=config) for _ in range(2)]
+    # Both confirm the same plan: on a busy machine one command line may begin when the other's run steps already.
+    plan = training.cli("restart", "--plan", "--json", config=config).json["plan_id"]
+    words = ("restart", "--plan-id", plan, "--json", "--timeout", "30s")
+    both = [training.console(*words, config=config) for _ in range(2)]
     first, second = sorted((finished(each) for each in both), key=lambda done: done.code)
     assert first.code == 0, (first, second)
     assert (second.code, second.json["reason"]) in [(4, "restart_under_way"), (3, "plan_changed")], second
     assert training.mains() == [first.json["pid"]]
+    assert len([run for run in training.run_ids() if _was_spawned(training, run)]) == 1
+
+
+def _was_spawned(training: Training, run: str) -> bool:
+    text = training.container.read(f"{STATE}/targets/lab/runs/{run}/status.json").rstrip("\0 \n")
+    return bool(text) and "spawned" in json.loads(text)["stages"]
 
 
 @plays("L34-loading")
