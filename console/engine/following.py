@@ -14,7 +14,7 @@ from console import protocol
 from console.config import Metrics
 from console.engine import requests
 from console.engine.growth import GrowthIndex
-from console.engine.logflow import HEAD_BYTES, TAIL_BYTES, LogFlow, Taken
+from console.engine.logflow import CREDIT_BYTES, HEAD_BYTES, TAIL_BYTES, LogFlow, Taken
 from console.link.link import Link
 from console.link.tasks import started
 from console.model import Stage
@@ -35,6 +35,8 @@ _REST = 1.0
 count others' work as ours, and the log would fall behind."""
 _NOTED_S, _NOTED_TRIES = 0.3, 8  # the keeper notes the log's size each quarter of a second, an old run's each second
 _RESTS_FROM_S = 0.01  # a thousand lines a second cost less than that a read
+_OWED_BYTES = CREDIT_BYTES // 4
+"""Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
 
 
 class Following:
@@ -208,6 +210,8 @@ class Following:
         """
         self._owed_bytes += size_bytes
         self._rest_s += took_s * _REST
+        if self._owed_bytes < _OWED_BYTES and self._rest_s <= _RESTS_FROM_S:
+            return  # the host has enough left
         pause_s = self._rest_s if self._rest_s > _RESTS_FROM_S else 0.0
         if self._credit_timer is None or pause_s:
             if self._credit_timer is not None:

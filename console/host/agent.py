@@ -37,6 +37,8 @@ LEASE_S = 30.0
 """Without a Watch, which brings a lease of its own; every line renews it."""
 # A loop that does not come around for so long beyond its lease hangs in /proc or on a dead mount: the kernel ends it.
 _WEDGED_S = 15.0
+# The alarm is set anew at most so often, and may end a hanging agent as much too early.
+_ARM_S = 1.0
 PLAN_S = 60.0
 DOCTOR_S = 45.0
 DIAGNOSE_S = 120.0
@@ -57,6 +59,7 @@ class Agent:
         self._lease_s = LEASE_S
         self._expires = time.monotonic() + LEASE_S
         self._over = False
+        self._armed_at = self._armed_for = float("-inf")
         self._watcher: Optional[watcher.Watcher] = None
         self._log = logduty.LogDuty(self._out, self._replies)
         self._launches = launches.Launches(self._replies, self._expect_change)
@@ -100,7 +103,8 @@ class Agent:
         if self._out.waiting_bytes:
             poll.register(self._stdout, select.POLLOUT)
         jobs = [*self._questions.jobs(), *self._compiling.jobs()]
-        for fd in [*(self._watcher.fds() if self._watcher else ()), *(job.fd for job in jobs)]:
+        watched = self._watcher.fds() if self._watcher else ()
+        for fd in [*watched, *self._log.fds(), *(job.fd for job in jobs)]:
             poll.register(fd, select.POLLIN)
         timeout_s = max(0.0, self._due() - time.monotonic())
         return {fd for fd, _ in poll.poll(timeout_s * 1000)}
@@ -122,12 +126,15 @@ class Agent:
         self._questions.step()
         self._launches.step()
         self._compiling.step()
-        self._log.step()
+        self._log.step(ready)
         background.reap()
         self._out.flush()
 
     def _arm(self) -> None:
-        signal.setitimer(signal.ITIMER_REAL, max(1.0, self._expires - time.monotonic()) + _WEDGED_S)
+        now = time.monotonic()
+        if now - self._armed_at >= _ARM_S or self._expires < self._armed_for:
+            self._armed_at, self._armed_for = now, self._expires
+            signal.setitimer(signal.ITIMER_REAL, max(1.0, self._expires - now) + _WEDGED_S)
 
     def _close(self) -> None:
         if self._watcher:

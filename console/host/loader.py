@@ -32,6 +32,8 @@ _code = globals().get("DFLASH_CODE", b"")
 _loader.start(_loader, DFLASH_PACK, _sources, globals().get("DFLASH_ENTRY") or (sys.argv[1], sys.argv[2:]), _code)
 """
 
+_LARGE_CHARS = 100_000
+
 pack: bytes = b""
 """The pack that this process was started from; empty where the modules came from files."""
 compiled: bytes = b""
@@ -72,6 +74,8 @@ class MemoryImporter:
     def get_code(self, fullname: str) -> Any:
         if fullname in self._codes:
             return marshal.loads(self._codes[fullname])
+        if len(self._sources[fullname]) > _LARGE_CHARS:
+            return _compile_apart(fullname, self._sources[fullname])
         return _compile(fullname, self._sources[fullname])
 
 
@@ -83,6 +87,29 @@ def compile_all() -> str:
 
 def _compile(name: str, source: str) -> Any:
     return compile(source, _file_name(name), "exec", dont_inherit=True)
+
+
+def _compile_apart(name: str, source: str) -> Any:
+    """Compile in a child: the compiler's memory, 12 MB for pynvml, would stay with this process for good."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with os.fdopen(writer, "wb") as pipe:
+                pipe.write(marshal.dumps(_compile(name, source)))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        raw = pipe.read()
+    try:
+        os.waitpid(child, 0)
+    except ChildProcessError:
+        pass  # whoever reaps everything was first
+    try:
+        return marshal.loads(raw)
+    except (ValueError, EOFError, TypeError):
+        return _compile(name, source)  # the child says why it could not
 
 
 def _version() -> str:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
-from . import files, logtail, procfs, startkeeper, wire
+from . import files, logtail, notify, procfs, startkeeper, wire
 from .replies import Operation, Refused, Replies
 
 _STEP_S = 0.05
+"""Between two looks at a file that grows, or that nobody tells us of."""
+_TOLD_STEP_S = 1.0 + _STEP_S
+"""Between two looks at a file of whose changes the kernel tells us: as often as the follower says that it looked."""
 _ROOM_BYTES = 256 * 1024
 _RECORDER_BYTES = 3 << 20
 
@@ -24,20 +27,26 @@ class LogDuty:
     def __init__(self, out: wire.Outbox, replies: Replies) -> None:
         self._out, self._replies = out, replies
         self._follower: Optional[logtail.Follower] = None
-        self._next = 0.0
+        self._ears = notify.Ears()
+        self._looked = self._next = 0.0
+
+    def fds(self) -> List[int]:
+        """Return what tells that the file changed, while that is worth waking up for."""
+        return self._ears.fds() if self._follower else []
 
     def due(self) -> float:
         """Return the monotonic time of the next look."""
         return self._next if self._follower else float("inf")
 
     def close(self) -> None:
+        self._ears.close()
         if self._follower:
             self._follower.close()
 
     def follow(self, operation: Operation) -> Dict[str, Any]:
         follower = logtail.Follower(operation)
         self.close()
-        self._follower, self._next = follower, 0.0
+        self._follower, self._ears, self._next = follower, notify.Ears(), 0.0
         return {}
 
     def credit(self, operation: Operation) -> None:
@@ -45,19 +54,29 @@ class LogDuty:
             self._follower.add_credit(int(operation["bytes"]))
             self._next = 0.0
 
-    def step(self) -> None:
+    def step(self, ready: Set[int]) -> None:
         """Look for what was written, where it is time to."""
-        if self._follower is None or time.monotonic() < self._next:
+        if self._follower is None:
+            return
+        if self._ears.ring(ready):
+            self._next = min(self._next, self._looked + _STEP_S)
+        if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _STEP_S
         if self._out.waiting_bytes > _ROOM_BYTES:
             return
+        told = self._ears.listen({self._follower.path: notify.FILE})
+        self._looked = time.monotonic()
         try:
             events = self._follower.step()
         except OSError as error:
             events = [self._follower.trouble(error)]
         for event, data in events:
             self._out.put(dict(event, ev="log", bt=procfs.boottime()), data)
+        self._ears.found(any(data for _, data in events), self._follower.at_end)
+        # What is left over for want of credit is looked at when there is new credit.
+        if told and not self._ears.deaf:
+            self._next = self._looked + _TOLD_STEP_S
 
     def read(self, operation: Operation) -> None:
         try:

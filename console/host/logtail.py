@@ -42,6 +42,8 @@ class Follower:
         self._proved_at = self._said_at = float("-inf")
         self._wanted: Optional[Dict[str, Any]] = wanted
         self._via = ""
+        self.at_end = False
+        """Whether the last look left nothing unread."""
 
     def add_credit(self, count: int) -> None:
         self._credit += max(0, count)
@@ -92,6 +94,7 @@ class Follower:
             self._restart_at_0(events, "truncated", status.st_size)
             grown = status.st_size > 0
         self._mtime_ns, self._proved_at = status.st_mtime_ns, now
+        self.at_end = not grown
         if not grown:
             state = last_state if status.st_size or last_state != "following" else "empty"
             self._say(events, state, size=status.st_size)
@@ -105,7 +108,8 @@ class Follower:
             skipped_from = None
         if skipped_from is not None:
             self._offset, self._before = skipped_from, self._read_before(skipped_from)
-        return self._offset >= status.st_size
+        self.at_end = self._offset >= status.st_size
+        return self.at_end
 
     def _emit(self, events: List[Event], state: str, size: int, data: bytes, skipped_from: Optional[int]) -> None:
         event = {"state": state, "offset": self._offset, "size": max(size, self._offset + len(data)), "n": len(data)}

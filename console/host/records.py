@@ -21,6 +21,7 @@ NEVER_TAKEN = frozenset({"", "refused"})
 # A keeper says its first word within milliseconds of its start, and has to start within 5 s (startkeeper).
 _FIRST_WORD_S = 10.0
 MAX_OLDER = 20
+_LATEST = 3
 
 _FROM_REQUEST = ("action", "name", "operator", "origin", "note", "accepted_wall", "accepted_bt", "boot", "replaced_id")
 _FIELDS = (
@@ -113,16 +114,23 @@ class Runs:
         self._merged: Dict[str, Record] = {}
         self._listed: Any = None
         self._names: List[str] = []
+        self.changes = 0
+        """Counts what `refresh` has found: what the files say is the same while it is."""
 
     def refresh(self, thorough: bool = True) -> bool:
         """Look for what changed; return whether anything did. Not thorough: only at new runs and the latest ones."""
         changed = self._list()
-        names = self._names if thorough else self._names[:3]
+        names = self._names if thorough else self._names[:_LATEST]
         for name in names:
             changed = self._look_at(name) or changed
         if changed:
+            self.changes += 1
             self._names.sort(key=self._age_key, reverse=True)
         return changed
+
+    def latest(self) -> List[str]:
+        """Return the directories of the runs that something may still happen in."""
+        return [os.path.join(self.directory, name) for name in self._names[:_LATEST]]
 
     def all(self) -> List[Record]:
         """Return every record, judged now, the newest accepted first."""

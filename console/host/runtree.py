@@ -10,11 +10,13 @@ import os
 import resource
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from . import bounded, detach, discover, procfs
+from . import bounded, census, detach, discover, procfs, uvm
 
 Ident = Tuple[int, int]
 _HELPERS = frozenset({detach.TITLE, "dflash-gpu"})
 _ARGV_PATIENCE_S = 2.0
+_ARGV_AGAIN_S = 3.0
+"""Processes that were no trainer are asked for their command lines again after this, or when one of them is another."""
 
 
 class Reaped(NamedTuple):
@@ -45,10 +47,23 @@ class RunTree:
         self._match = match
         self._own = os.getpid()
         self._reaped: Dict[int, Reaped] = {}
+        self._census = census.Census()
+        self._asked: Any = None
+        self._uvm = uvm.Holders()
 
     def scan(self) -> None:
-        """Look at /proc; finds the trainer while none is known."""
-        stats = {pid: stat for pid, stat in procfs.table().items() if not procfs.is_gone(stat)}
+        """Look at all of /proc; finds the trainer while none is known."""
+        self._take(procfs.table())
+
+    def glance(self) -> None:
+        """The same for the members and whoever is new: for watching. Ending a run takes a `scan`."""
+        self._take(self._census.take(self._below, procfs.boottime()))
+
+    def _below(self, stats: procfs.Table) -> Set[int]:
+        return procfs.descendants([self._own], stats)
+
+    def _take(self, table: procfs.Table) -> None:
+        stats = {pid: stat for pid, stat in table.items() if not procfs.is_gone(stat)}
         own = set(procfs.children(self._own, stats))
         helpers = {pid for pid in own if pid in self.spared or stats[pid].comm in _HELPERS}
         roots = own - helpers
@@ -103,7 +118,7 @@ class RunTree:
         return self._reaped.get(self.trainer[0]) if self.trainer is not None else None
 
     def uvm_holders(self) -> Set[int]:
-        return {pid for pid in self.members if procfs.holds_uvm(pid)}
+        return self._uvm.among(self.members, again=True)
 
     def names(self) -> List[str]:
         """Who is left, for people: `tensorboard, pid 4711`."""
@@ -122,6 +137,10 @@ class RunTree:
 
     def _find_trainer(self) -> None:
         pids = sorted(self.members, key=lambda pid: (self.members[pid].start, pid))
+        now, who = procfs.boottime(), {(pid, self.members[pid].start, self.members[pid].comm) for pid in pids}
+        if self._asked is not None and self._asked[0] == who and now < self._asked[1] + _ARGV_AGAIN_S:
+            return  # asking forks, and a script that is no trainer would be asked all the time
+        self._asked = (who, now)
         try:
             argvs: Dict[str, Any] = bounded.call(lambda: {str(pid): procfs.argv(pid) for pid in pids}, _ARGV_PATIENCE_S)
         except (bounded.TookTooLong, bounded.ChildFailed, OSError):

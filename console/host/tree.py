@@ -9,12 +9,12 @@ import os
 import time
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from . import discover, procfs
+from . import census, discover, procfs, uvm
 
 OURS = "dflash-"
 """Command names of our own processes begin with this."""
 
-# Looking through all processes for new members costs the most: each second while a launch grows, then less and less.
+# Looking for new members costs the most: each second while a launch grows, then less and less.
 _NEW_S, _YOUNG_S = 60.0, 600.0
 _YOUNG_LOOK_S, _OLD_LOOK_S = 3.0, 10.0
 
@@ -50,9 +50,9 @@ class Sampler:
     """Samples one tree again and again; `forget` when another run takes its place."""
 
     def __init__(self) -> None:
-        self._known: Set[int] = set()
+        self._census = census.Census()
         self._began = self._full_at = float("-inf")
-        self._uvm: Dict[Key, bool] = {}
+        self._uvm = uvm.Holders()
         self._uvm_at = float("-inf")
         self._argv: Dict[Tuple[int, int, str], List[str]] = {}
         self._cpu: Dict[Key, Tuple[float, int]] = {}
@@ -70,43 +70,39 @@ class Sampler:
             self._began = now
         stats = self._stats(record, hand, now)
         live = {pid: stat for pid, stat in stats.items() if not (stat.state == "Z" and stat.threads <= 1)}
-        uvm = self._holders(live, now)
+        holders = self._holders(live, now)
         procs, cores = [], 0.0
         for pid in sorted(live, key=lambda each: live[each].start):
             process = discover.wire_process(live[pid], self._argv_of(live[pid]))
-            process["uvm"] = pid in uvm
+            process["uvm"] = pid in holders
             process["cpu_pct"] = self._cpu_pct(live[pid], now)
             cores += (process["cpu_pct"] or 0.0) / 100
             procs.append(process)
         self._prune(live)
-        return Look(procs, round(cores, 2) if procs else None, set(live), uvm if _may_read(live) else None)
+        return Look(procs, round(cores, 2) if procs else None, set(live), holders if _may_read(live) else None)
 
     def _stats(self, record: Optional[Dict[str, Any]], hand: Iterable[Dict[str, Any]], now: float) -> procfs.Table:
         age_s = now - self._began
         pause_s = 0.0 if age_s < _NEW_S else _YOUNG_LOOK_S if age_s < _YOUNG_S else _OLD_LOOK_S
-        if now - self._full_at < pause_s and self._known:
-            found = {pid: procfs.read_stat(pid) for pid in self._known}
-            if all(found.values()):
-                return {pid: stat for pid, stat in found.items() if stat is not None}
-        table = procfs.table()
-        if record is not None:
-            pids = pids_of(record, table)
-        else:
+        if now - self._full_at < pause_s and len(self._census):
+            found = self._census.again()
+            if len(found) == len(self._census):
+                return found
+        self._full_at = now
+
+        def members(table: procfs.Table) -> Set[int]:
+            if record is not None:
+                return pids_of(record, table)
             mains = {pid for run in hand for pid in _same(run["pids"], table)}
-            pids = mains | procfs.descendants(mains, table)
-        self._known, self._full_at = pids, now
-        return {pid: table[pid] for pid in pids if pid in table}
+            return mains | procfs.descendants(mains, table)
+
+        return self._census.take(members, now)
 
     def _holders(self, stats: procfs.Table, now: float) -> Set[int]:
-        """Who has /dev/nvidia-uvm open. Once open it stays open; the others are asked again, at leisure when old."""
         again = now - self._began < _NEW_S or now - self._uvm_at >= _OLD_LOOK_S
         if again:
             self._uvm_at = now
-        for stat in stats.values():
-            key = (stat.pid, stat.start)
-            if not self._uvm.get(key) and (again or key not in self._uvm):
-                self._uvm[key] = procfs.holds_uvm(stat.pid)
-        return {stat.pid for stat in stats.values() if self._uvm.get((stat.pid, stat.start))}
+        return self._uvm.among(stats, again)
 
     def _argv_of(self, stat: procfs.Stat) -> List[str]:
         # The command name is part of the key since exec changes both.
@@ -125,7 +121,6 @@ class Sampler:
 
     def _prune(self, stats: procfs.Table) -> None:
         keys = {(stat.pid, stat.start) for stat in stats.values()}
-        self._uvm = {key: value for key, value in self._uvm.items() if key in keys}
         self._cpu = {key: value for key, value in self._cpu.items() if key in keys}
         self._argv = {key: value for key, value in self._argv.items() if key[:2] in keys}
 

@@ -90,8 +90,8 @@ class Vigil:
         self._wait()
         now = procfs.boottime()
         ended = self._tree.reap()
-        if ended or self._is_due("scan", now, self._scan_every(now)):
-            self._scan()
+        if self._is_due("scan", now, self._scan_every(now)) or ended:
+            self._scan(thorough=bool(ended))
         self._obey()
         if self._job is not None and not self._job.done:
             self._drive(self._job)
@@ -142,11 +142,14 @@ class Vigil:
 
     # -- the tree --
 
-    def _scan(self) -> None:
+    def _scan(self, thorough: bool) -> None:
         if self._gpus.sampler.pid is not None:
             self._tree.spared.add(self._gpus.sampler.pid)
         before = self._tree.trainer
-        self._tree.scan()
+        if thorough:
+            self._tree.scan()
+        else:
+            self._tree.glance()
         trainer = self._tree.trainer
         if trainer != before and trainer is not None:
             self._journal.status["trainer"] = {"pid": trainer[0], "start": trainer[1], "argv": self._tree.trainer_argv}

@@ -6,13 +6,25 @@ can hang (command lines of all processes) is asked in a child. Only agent.py imp
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from . import background, cudaenv, discover, files, gpu, holders, lock, naming, procfs, records, tree
+from . import (
+    background,
+    cudaenv,
+    discover,
+    files,
+    gpu,
+    holders,
+    lock,
+    naming,
+    newcomers,
+    notify,
+    procfs,
+    records,
+    tree,
+)
 
 Event = Dict[str, Any]
 
@@ -26,9 +38,7 @@ ALERT_FOR_S = 0.5
 THOROUGH_S = 2.0
 HAND_S = 2.0
 HAND_AT_MOST_S = 30.0
-"""Discovery is repeated after this in any case: an old shell may have become a trainer by exec."""
-YOUNG_PROCESS_S = 10.0
-_TRAINER_PROGRAM = re.compile(r"python|pypy|torchrun|accelerate|deepspeed|^pt_")
+"""Discovery is repeated after this in any case: not everything that makes a run of a process shows from outside."""
 HAND_TIMEOUT_S = 5.0
 _HAND_PAUSE_S = 0.2
 
@@ -64,7 +74,8 @@ class Watcher:
         self._hand: List[Dict[str, Any]] = []
         self._hand_job: Optional[background.Job] = None
         self._hand_known = not self.spec.get("match")
-        self._pids_seen: Dict[int, float] = {}
+        self._newcomers = newcomers.Newcomers()
+        self._ears = notify.Ears()
         self._pidfds: Dict[int, Ident] = {}
         self._watched: Set[Ident] = set()
         self._without_pidfd: Set[Ident] = set()
@@ -72,7 +83,7 @@ class Watcher:
         self._told_older: Any = None
         self._dirty = True
         now = time.monotonic()
-        self._alert_until, self._changed_at, self._holder_at = 0.0, now, now
+        self._alert_until, self._changed_at, self._holder_at, self._looked_at = 0.0, now, now, 0.0
         self._holder: Optional[Dict[str, Any]] = None
         self._look_at = self._thorough_at = self._procs_at = self._hand_at = self._hand_latest = now
 
@@ -80,7 +91,7 @@ class Watcher:
 
     def fds(self) -> List[int]:
         sampler = [self._gpus.fileno()] if self._gpus.fileno() >= 0 else []
-        return [*self._pidfds, *sampler, *([self._hand_job.fd] if self._hand_job else [])]
+        return [*self._pidfds, *sampler, *([self._hand_job.fd] if self._hand_job else []), *self._ears.fds()]
 
     def due(self) -> float:
         """When to step again at the latest, on the monotonic clock."""
@@ -92,12 +103,16 @@ class Watcher:
             self._forget_pidfd(fd)
             self._alarm(now)
         self._take_hand(now)
+        if self._ears.ring(ready):
+            self._look_at = min(self._look_at, self._looked_at + LOOK_S)
         if now >= self._look_at or self._dirty:
             self._look_around(now)
-        if self._hand_known and now >= self._procs_at:
+        came = self._poll_gpus()
+        # Both at once where they nearly coincide: each message wakes five processes up on its way to the screen.
+        if self._hand_known and now >= self._procs_at - (self.interval_s / 2 if came else 0.0):
             self._procs_at = now + self.interval_s
             self._sample_processes()
-        self._take_sample()
+        self._tell_gpus()
 
     def expect_change(self) -> None:
         """Something was just started or stopped from here: look closely for a moment."""
@@ -105,6 +120,7 @@ class Watcher:
 
     def close(self) -> None:
         self._gpus.stop()
+        self._ears.close()
         if self._hand_job:
             self._hand_job.close()
         self._cuda_env.close()
@@ -119,9 +135,13 @@ class Watcher:
     # -- runs -----------------------------------------------------------------------------------------------------
 
     def _look_around(self, now: float) -> None:
-        self._look_at = now + self._pause_s(now)
+        told = self._ears.listen(self._listened())
+        self._looked_at = now
         thorough = now >= self._thorough_at
         changed = self._runs.refresh(thorough=thorough)
+        self._ears.found(changed, complete=not changed)
+        # What is new is not listened to yet: that takes another look.
+        self._look_at = now + self._pause_s(now, told and not changed)
         if thorough:
             self._thorough_at = now + THOROUGH_S
         died = [each for each in self._without_pidfd if not procfs.is_alive(*each)]
@@ -136,9 +156,19 @@ class Watcher:
         self._start_discovery(now)
         self._tell_state(holder)
 
-    def _pause_s(self, now: float) -> float:
+    def _listened(self) -> Dict[str, int]:
+        """Where something changes when a keeper says something: the latest runs, new ones, the lock."""
+        latest = dict.fromkeys(self._runs.latest(), notify.ENTRIES)
+        wanted = {_nearest(self._runs.directory): notify.ENTRIES, **latest}
+        lock_path = _nearest(self._lock_path)
+        wanted.setdefault(lock_path, notify.FILE if lock_path == self._lock_path else notify.ENTRIES)
+        return wanted
+
+    def _pause_s(self, now: float, told: bool) -> float:
         if now < self._alert_until:
             return ALERT_LOOK_S
+        if told and not self._ears.deaf:
+            return THOROUGH_S
         return CALM_LOOK_S if now - self._changed_at > CALM_AFTER_S and self._holder is None else LOOK_S
 
     def _who_holds(self, now: float, changed: bool) -> Optional[Dict[str, Any]]:
@@ -159,17 +189,17 @@ class Watcher:
         if current is not None:
             current = dict(current, stopping=current.get("stopping") or _stopping(found, current))
         current_id = current["id"] if current is not None else None
-        older = [records.wire(each) for each in found if each["id"] != current_id and each["state"] != ""]
+        before = [each for each in found if each["id"] != current_id and each["state"] != ""]
         hand = self._living_hand()
         state: Dict[str, Any] = {"run": records.wire(current), "hand": hand, "lock": holder}
         news = dict(state, hand=[_ageless(run) for run in hand])
-        told_older = json.dumps(older, sort_keys=True, default=str)
+        told_older = (self._runs.changes, [(each["id"], each["alive"], each["state"]) for each in before])
         self._dirty = False
         if news == self._told and told_older == self._told_older:
             return
         event: Event = {"ev": "state", "bt": procfs.boottime(), "wall": time.time(), **state}
         if told_older != self._told_older:
-            event["last"] = older[: records.MAX_OLDER]
+            event["last"] = [records.wire(each) for each in before[: records.MAX_OLDER]]
         if self._send(event):
             self._told, self._told_older = news, told_older
         else:
@@ -209,17 +239,12 @@ class Watcher:
         if self._hand_job or not self.spec.get("match") or now < self._hand_at:
             return
         self._hand_at = now + HAND_S
-        if not self._may_have_started(now) and self._hand_known and now < self._hand_latest:
+        accounted = self._look.pids if self._live is not None and self._look is not None else set()
+        if not self._newcomers.may_be_runs(now, accounted) and self._hand_known and now < self._hand_latest:
             return
         self._hand_latest = now + HAND_AT_MOST_S
         ours = [record for record in self._runs.newest() if record["keeper_alive"] or record["main_alive"]]
         self._hand_job = background.Job(lambda: find_by_hand(self.spec, ours), HAND_TIMEOUT_S)
-
-    def _may_have_started(self, now: float) -> bool:
-        """Whether a process that came up lately could be a trainer; a hundredth of what looking for runs costs."""
-        self._pids_seen = {pid: self._pids_seen.get(pid, now) for pid in procfs.all_pids()}
-        young = [pid for pid, seen in self._pids_seen.items() if now - seen <= YOUNG_PROCESS_S]
-        return any(_TRAINER_PROGRAM.search(_program(pid)) for pid in young)
 
     def _take_hand(self, now: float) -> None:
         job = self._hand_job
@@ -254,10 +279,13 @@ class Watcher:
         event = {"ev": "procs", "bt": procfs.boottime(), "procs": self._look.procs, "cpu_cores": self._look.cpu_cores}
         self._offer(event)
 
-    def _take_sample(self) -> None:
+    def _poll_gpus(self) -> bool:
         sample = self._gpus.poll()
         if sample is not None:
             self.sample = self._untold = sample
+        return sample is not None
+
+    def _tell_gpus(self) -> None:
         sample = self._untold
         if sample is None or self._look is None:
             return  # without the run's processes its own memory would be called somebody else's
@@ -339,11 +367,11 @@ def not_ours(hand: List[Dict[str, Any]], found: List[records.Record]) -> List[Di
     return [run for run in hand if not roots & {run["main"]["pid"], *procfs.ancestors(run["main"]["pid"])}]
 
 
-def _program(pid: int) -> str:
-    """The file that `pid` executes; its command name where that may not be read. Neither can hang."""
-    path = procfs.exe(pid)
-    stat = None if path else procfs.read_stat(pid)
-    return os.path.basename(path) or (stat.comm if stat is not None else "")
+def _nearest(path: str) -> str:
+    """Return `path`, or where it is missing the directory in which it or what leads to it will appear."""
+    while not os.path.exists(path) and path != "/":
+        path = os.path.dirname(path) or "/"
+    return path
 
 
 def _stopping(found: List[records.Record], run: records.Record) -> Optional[str]:

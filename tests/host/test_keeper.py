@@ -633,7 +633,7 @@ def test_keeper_lost_between_kill_and_spawn_starts_nothing_and_says_where_it_was
     directory = lab.request("r1", replaces=[ident(old.pid)])
     with open(run_sh, "ab"):  # exec of a file that is open for writing is tried again and again
         keeper = lab.keep(directory)
-        until(lambda: "spawned" in status(directory).get("stages", {}))
+        until(lambda: status(directory).get("main"))
         keeper.kill()
         keeper.wait(5)
         assert old.wait(5) == -signal.SIGTERM
