@@ -88,7 +88,12 @@ def test_processes_outside_are_read_no_more_than_twice(parent: Parent, monkeypat
     stranger = os.getpid()
     asked: list[int] = []
     read = procfs.read_stat
-    monkeypatch.setattr(procfs, "read_stat", lambda pid: (asked.append(pid), read(pid))[1])
+
+    def noted(pid: int) -> procfs.Stat | None:
+        asked.append(pid)
+        return read(pid)
+
+    monkeypatch.setattr(procfs, "read_stat", noted)
     census, child = Census(), parent.more()
 
     for now in range(10):

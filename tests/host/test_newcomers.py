@@ -25,11 +25,11 @@ def running(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def others(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[int]]:
+def others(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The only processes that the machine has: what else runs here must not decide a test."""
     pids: set[int] = set()
     monkeypatch.setattr(procfs, "all_pids", lambda: sorted(pids))
-    yield pids
+    return pids
 
 
 def python(stack: ExitStack) -> int:
