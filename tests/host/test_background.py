@@ -38,7 +38,12 @@ def test_what_takes_too_long_is_ended() -> None:
     until(job.advance, 10)
 
     assert job.error == "gave no answer in time"
-    until(lambda: background.reap() or procfs.read_stat(pid) is None, 10)
+    until(lambda: _reaped_and_gone(pid), 10)
+
+
+def _reaped_and_gone(pid: int) -> bool:
+    background.reap()
+    return procfs.read_stat(pid) is None
 
 
 def test_job_of_an_agent_that_was_killed_ends_with_it_and_lets_go_of_its_stderr() -> None:

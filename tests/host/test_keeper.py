@@ -275,6 +275,12 @@ def test_stragglers_are_named_and_the_verdict_is_the_trainers(lab: Lab) -> None:
 # -- GPUs -------------------------------------------------------------------------------------------------------------
 
 
+def with_contexts(directory: Path) -> dict[str, Any]:
+    """Wait until every GPU has its context, and return the journal."""
+    until(lambda: status(directory).get("cuda", {}).get("complete_bt"), 10)
+    return status(directory)
+
+
 def test_level_before_the_launch_is_taken_before_it(lab: Lab) -> None:
     """Somebody else's 3 GiB are there; the trainer takes 40 with its first breath."""
     state = Path(gpu_state(lab, 3))
@@ -284,7 +290,7 @@ def test_level_before_the_launch_is_taken_before_it(lab: Lab) -> None:
 
     directory, _ = lab.launch("r1", spec={"gpus": {"expected": 1, "simulated": str(state)}})
 
-    found = until(lambda: status(directory) if status(directory).get("cuda", {}).get("complete_bt") else None, 10)
+    found = with_contexts(directory)
     assert found["gpu_baseline"] == {"0": 3 << 30}
 
 
@@ -297,7 +303,7 @@ def test_level_that_was_not_seen_before_the_launch_is_not_made_up_behind_it(lab:
     with open(lab.folder / "silent", "w") as answer:
         answer.write(f"gpu 0 used={40 << 30} procs={main}:{40 << 30}\n")
 
-    found = until(lambda: status(directory) if status(directory).get("cuda", {}).get("complete_bt") else None, 10)
+    found = with_contexts(directory)
     assert "gpu_baseline" not in found
     assert found["gpu_peak"] == {"0": 40 << 30}
 
