@@ -381,6 +381,15 @@ class Ages(Struct, frozen=True, kw_only=True):
     process: float | None = None
 
 
+class LostRestart(Struct, frozen=True, kw_only=True):
+    """A restart whose keeper was lost before it had killed the run that it was to replace, which lives on."""
+
+    id: str
+    name: str
+    operator: str
+    stage: Stage
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """Everything a face needs to know about one target at one moment."""
 
@@ -397,6 +406,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """With the link lost: the verdict before that."""
     reason: ReasonView | None = None
     warnings: tuple[ReasonView, ...] = ()
+    lost_restart: LostRestart | None = None
     usual_launches: int = 0
     """How many past launches of this kind, the cache cleared or kept, the usual times are from."""
     good: PastRun | None = None

@@ -347,7 +347,8 @@ class Engine:
                 self.has_word = True
                 self.past_runs |= {record.id: record.name for record in event.last}
                 self._feed(events.HostSaid(at=now, state=event))
-                self._following.host_said(event)
+                subject = self._state.subject
+                self._following.host_said(subject.record if subject is not None else None)
                 self._past.host_said(event, self._state.subject.key if self._state.subject is not None else None)
             case protocol.ProcsEvent():
                 self._feed(events.ProcsSaid(at=now, procs=event))

@@ -90,10 +90,11 @@ class Following:
             self._attaching.cancel()
             self._attaching = None
 
-    def host_said(self, state: protocol.StateEvent) -> None:
-        """Note the keeper's journal, which the log pane marks; the tail of a run that is over is told at once."""
-        self._record = state.run
-        self._run_over = state.run is not None and state.run.alive is False
+    def host_said(self, record: protocol.RunRecord | None) -> None:
+        """Note the journal of the run that is spoken of, which the log pane marks; the tail of one that is over is told
+        at once."""
+        self._record = record
+        self._run_over = record is not None and record.alive is False
         self._mark()
         if self._run_over:
             self._say_tail()

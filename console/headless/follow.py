@@ -14,6 +14,7 @@ from console.model import LogState, Plan, Run, Snapshot, Stage, StageState, Stag
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import outcome
 from console.state.consequences import ALL_GONE
+from console.state.verdict import lost_words
 
 _SPOKEN = (StageState.DONE, StageState.SKIPPED, StageState.FAILED, StageState.UNKNOWN, StageState.LATE)
 
@@ -57,6 +58,7 @@ async def until_outcome(
     """Wait until `wanted` is reached or can't be any more, or the deadline passes.
 
     `since`: when the run was asked for, where we did; the run that it replaces may still be shown for a moment.
+    Raises: ConsoleError(INTERRUPTED).
     """
 
     def say(snapshot: Snapshot, *, is_last: bool = False) -> None:
@@ -64,6 +66,7 @@ async def until_outcome(
             progress.show(snapshot, is_last=is_last)  # not what the run that is being replaced once went through
 
     def settled(snapshot: Snapshot) -> tuple[Snapshot, outcome.Outcome] | None:
+        _raise_lost(snapshot, run_id)
         say(snapshot)
         judged = judge(snapshot, wanted, run_id=run_id, since=since)
         return (snapshot, judged) if judged.settled else None
@@ -80,6 +83,16 @@ async def until_outcome(
     snapshot = engine.snapshot if found is None else found[0]
     say(snapshot, is_last=True)
     return found or (snapshot, judge(snapshot, wanted, run_id=run_id, since=since))
+
+
+def _raise_lost(snapshot: Snapshot, run_id: str | None) -> None:
+    """Raises: ConsoleError(INTERRUPTED) where this restart was lost and the run that it was to replace lives on."""
+    lost = snapshot.lost_restart
+    if lost is None or lost.id != run_id:
+        return
+    code = Exit.FAILED_CACHE if lost.stage is Stage.CACHE else Exit.FAILED_KILLING
+    data = {"run": lost.name, "id": lost.id, "stage": str(lost.stage)}
+    raise ConsoleError(Reason.INTERRUPTED, lost_words(lost), code, data=data)
 
 
 _PATIENCE_S = 3.0

@@ -35,7 +35,7 @@ from console.state.launch import Launch
 from console.state.stages import JOURNALLED, STAGES, Mark
 from console.state.subject import TRANSACTION, stop_of
 from console.state.target import Subject, TargetState, deadline_s, expected_gpus, record_at
-from console.state.verdict import FAILURES, HEADROOM_BYTES, Judgement, good_run, judge, warnings
+from console.state.verdict import FAILURES, HEADROOM_BYTES, Judgement, good_run, judge, lost_restart, warnings
 
 _BLIND = frozenset({Verdict.LINK_LOST, Verdict.NO_WORD})
 
@@ -57,6 +57,7 @@ def snapshot(state: TargetState, now: float) -> Snapshot:
         last_known=judged.last_known,
         reason=judged.reason,
         warnings=warnings(state),
+        lost_restart=lost_restart(state),
         usual_launches=state.history.launches,
         good=good_run(state),
         changes=_changes(state, judged),

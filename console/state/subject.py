@@ -31,10 +31,21 @@ def choose(said: StateEvent, before: Subject | None, boot: str) -> Subject | Non
 
 
 def _shown(said: StateEvent) -> RunRecord | None:
-    """The newest restart that did something; a refused one touched nothing, and a stop is no run."""
+    """The newest restart that did something; a refused one touched nothing, and a stop is no run.
+
+    One that was lost before it had killed what it was to replace isn't what runs: that one still is.
+    """
     candidates = [said.run] if said.run is not None else []
-    known = (*candidates, *said.last)
-    return next((record for record in known if record.action == "restart" and record.state != "refused"), None)
+    known = [each for each in (*candidates, *said.last) if each.action == "restart" and each.state != "refused"]
+    newest = next(iter(known), None)
+    if newest is not None and is_interrupted(newest) and newest.alive is not True:
+        return next((record for record in known if record.alive is True), newest)
+    return newest
+
+
+def is_interrupted(record: RunRecord) -> bool:
+    """Whether the keeper of this restart was lost while it was at it."""
+    return record.state == "interrupted" or (record.state in TRANSACTION and record.keeper_alive is False)
 
 
 def stop_of(subject: Subject, records: Sequence[RunRecord], boot: str) -> RunRecord | None:

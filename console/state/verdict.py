@@ -11,8 +11,8 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model import Fact, LinkState, PastRun, ReasonView, Severity, Stage, StageState, Verdict
-from console.protocol import GpusEvent
+from console.model import Fact, LinkState, LostRestart, PastRun, ReasonView, Severity, Stage, StageState, Verdict
+from console.protocol import GpusEvent, WireGpu
 from console.reasons import CATALOGUE, Reason, reason_of
 from console.state import health, texts
 from console.state.consequences import End
@@ -20,10 +20,13 @@ from console.state.diagnose import Diagnosis, diagnose
 from console.state.events import LogLine
 from console.state.health import Condition
 from console.state.launch import Launch
+from console.state.subject import is_interrupted
 from console.state.target import TargetState
 
 HEADROOM_BYTES = 2 * 1024**3
 """Less than 2 GiB free at the peak: a longer sequence may not fit."""
+FOREIGN_BYTES = 512 * 1024**2
+"""A context without a tensor takes about so much: less is no use of a GPU."""
 
 
 FAILURES = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.HOST_RESTARTED})
@@ -335,12 +338,30 @@ def _at_most_warning(severity: Severity) -> Severity:
     return Severity.WARNING if severity is Severity.ERROR else severity
 
 
+def lost_restart(state: TargetState) -> LostRestart | None:
+    """The newest restart, where its keeper was lost before it had ended the run that is spoken of."""
+    asked = state.host.said.run if state.host.said is not None else None
+    if asked is None or state.subject is None or state.launch is None or state.launch.over is not None:
+        return None
+    if asked.id == state.subject.key or not is_interrupted(asked):
+        return None
+    at = Stage.CACHE if str(Stage.CACHE) in asked.stages else Stage.KILLING
+    return LostRestart(id=asked.id, name=asked.name or asked.id, operator=asked.operator, stage=at)
+
+
+def lost_words(lost: LostRestart) -> str:
+    by = f" by {lost.operator}" if lost.operator else ""
+    return f"{lost.name}{by} was to replace this run and was lost at {lost.stage.label}: this run lives on"
+
+
 def _run_warnings(state: TargetState) -> list[ReasonView]:
     found = []
     subject, launch = state.subject, state.launch
     alive = launch is not None and launch.over is None
     if subject is not None and subject.record is not None and alive and subject.record.keeper_alive is False:
         found.append(view(Reason.KEEPER_LOST, detail="its exit status can not be recorded any more"))
+    if (lost := lost_restart(state)) is not None:
+        found.append(view(Reason.INTERRUPTED, detail=lost_words(lost)))
     if alive and state.log.event is not None and state.log.event.full:
         found.append(view(Reason.DISK_FULL, detail=f"no room is left for {state.log.event.path}"))
     if subject is not None and subject.hand is not None and alive and subject.hand.session:
@@ -355,7 +376,16 @@ def _gpu_warnings(event: GpusEvent | None, peaks: dict[int, int]) -> list[Reason
         if peak is not None and gpu.total and gpu.owner == "run" and gpu.total - peak < HEADROOM_BYTES:
             detail = f"GPU {gpu.i} peak {texts.gib(peak)} of {texts.gib(gpu.total)} GiB"
             found.append(view(Reason.GPU_HEADROOM, detail=detail))
-        if gpu.owner == "other":
-            detail = f"GPU {gpu.i}: {gpu.warning}" if gpu.warning else f"GPU {gpu.i} is used by others"
-            found.append(view(Reason.GPU_MEMORY_FOREIGN, detail=detail))
+        found += [view(Reason.GPU_MEMORY_FOREIGN, detail=f"GPU {gpu.i}: {words}") for words in _foreign(gpu)]
     return found
+
+
+def _foreign(gpu: WireGpu) -> list[str]:
+    """Say who else is on a GPU, also where it is the run's; of a pid that can't be seen it isn't known whose it is."""
+    sure = [each for each in gpu.others if each.seen and (each.bytes is None or each.bytes >= FOREIGN_BYTES)]
+    if sure:
+        held = [f"{texts.gib(each.bytes)} GiB" if each.bytes is not None else "memory" for each in sure]
+        return [f"pid {who.pid} ({who.name}, {who.user}) holds {what}" for who, what in zip(sure, held, strict=True)]
+    if gpu.owner != "other":
+        return []
+    return [gpu.warning or "used by others"]

@@ -140,6 +140,21 @@ class Container:
         pids = sorted(int(name) for name in os.listdir(proc) if name.isdigit())
         return {pid: argv for pid in pids if (argv := argv_of(pid, proc))}
 
+    def outside(self, pid: int) -> int:
+        """Return what this machine calls the process that has `pid` inside."""
+        space = os.readlink(f"/proc/{self._init_pid}/ns/pid")
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{name}/ns/pid") != space:
+                    continue
+                lines = Path(f"/proc/{name}/status").read_text().splitlines()
+            except OSError:
+                continue  # it has ended meanwhile
+            known = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+            if known and int(known[-1]) == pid:
+                return int(name)
+        raise LabError(f"no process {pid} in container {self.number}")
+
     def pids_of(self, argument: str) -> list[int]:
         """Return the pids inside of which one argument is `argument` or a path that ends in it; never a substring."""
         return [

@@ -74,6 +74,8 @@ CASES: tuple[Case, ...] = (
         *(_FAILED, f"{_WATCH}test_a_death_is_told_within_milliseconds"),
     ),
     _case("L10-kill", "SIGKILL from elsewhere while loading", "sender unknown", "cuda", "sigkill_unknown", 13),
+    _case("L10-own", "the kernel kills for the run's own limit", "proven by its count", "cuda", "cgroup_oom", 13),
+    _case("L10-shared", "the kernel kills, a count of all rises", "likely, by that count", "cuda", "host_oom", 13),
     _case(
         *("L10-oom", "killed for want of memory", "OOM only by the kernel's count", "", "host_oom", None),
         *(

@@ -8,10 +8,11 @@ import ast
 import asyncio
 import functools
 import json
+import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -395,6 +396,62 @@ def _killed_while_loading(case: Case, scene: Scene) -> None:
     assert "memory" in [fact["label"] for fact in done.json["evidence"]]
 
 
+@plays("L10-own", "L10-shared")
+def _killed_by_the_kernel(case: Case, scene: Scene) -> None:
+    """A real kill for want of memory: by the cgroup of the run's own service, or by one of which the host knows."""
+    training = scene.fresh(Flavour.SYSTEMD) if case.id == "L10-own" else scene.training
+    container = training.container
+    container.write(
+        "/root/run.sh",
+        "#!/bin/bash\necho loading\nuntil test -e /root/go; do sleep 0.1; done\n"
+        "all=$(head -c 300000000 /dev/zero | tr '\\0' x)\necho 'it all fits'\nsleep 60\n",
+        mode=0o755,
+    )
+    with _restarting(training, "--timeout", "40s") as restart, ExitStack() as afterwards:
+        pid = until(lambda: _running(training), 30, "it loads")
+        _limit_memory(container.outside(pid), 64 << 20, container.number, afterwards)
+        container.write("/root/go", "")
+        done = finished(restart)
+        container.remove("/root/go")
+    told = done.json
+    assert (done.code, told["stage"], told.get("reason"), told["signal"]) == (13, "cuda", case.reason, 9), told
+    counted = "the run's own cgroup counted" if case.id == "L10-own" else "near the death"
+    assert counted in _evidence(done), _evidence(done)
+    if case.id == "L10-own":
+        container.stop()
+
+
+def _running(training: Training) -> int | None:
+    """Return the main process of the newest run, once its start is proven."""
+    for run in training.run_ids():
+        status = _status(training, run)
+        if status.get("state") == "running":
+            pid: int = status["main"]["pid"]
+            return pid
+    return None
+
+
+def _limit_memory(pid: int, limit_bytes: int, number: int, afterwards: ExitStack) -> None:
+    """Limit the memory of a process, a pid of this machine: its service's, or by a cgroup of ours where it has none."""
+    root = Path("/sys/fs/cgroup/memory")
+    lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    own = next((line.split(":", 2)[2] for line in lines if ":memory:" in line), None)
+    if own is None or not root.is_dir():
+        pytest.skip("no memory controller of cgroup v1 on this machine, whose count the kernel's kill would raise")
+    group = root / own.lstrip("/")
+    if not group.name.startswith("dflash-"):
+        group = root / f"dflash-lab-{number}-{os.getpid()}"
+        group.mkdir()
+        afterwards.callback(_remove_group, group)
+        (group / "cgroup.procs").write_text(str(pid))
+    (group / "memory.limit_in_bytes").write_text(str(limit_bytes))
+
+
+def _remove_group(group: Path) -> None:
+    until(lambda: not (group / "cgroup.procs").read_text(), 10, "nobody is left in it")
+    group.rmdir()
+
+
 @plays("L11")
 def _background(case: Case, scene: Scene) -> None:
     training = scene.training
@@ -455,7 +512,7 @@ def _late_release(case: Case, scene: Scene) -> None:
 def _foreign_memory(case: Case, scene: Scene) -> None:
     training = scene.training
     container = training.container
-    container.run(["sh", "-c", "setsid -f sleep 800 </dev/null >/dev/null 2>&1"])
+    container.run(["sh", "-c", "setsid -f sleep 800 </dev/null >/dev/null 2>&1 3</dev/nvidia-uvm"])
     (pid,) = container.pids_of("800")
     path = "/run/fake-nvml/state"
     lines = [
@@ -472,6 +529,8 @@ def _foreign_memory(case: Case, scene: Scene) -> None:
     assert pid not in [each["pid"] for each in plan.json["replaces"]]
     assert case.reason in training.cli("status", "--json").json["warnings"]
     _launch(training, case)
+    # Also while the run has that GPU, too: whoever reads the memory must know that it isn't all the run's.
+    until(lambda: case.reason in training.cli("status", "--json").json["warnings"], 20, "who shares it is named")
     assert pid in container.processes()
 
 
@@ -587,8 +646,13 @@ def _two_at_once(case: Case, scene: Scene) -> None:
 
 
 def _was_spawned(training: Training, run: str) -> bool:
+    return "spawned" in _status(training, run).get("stages", {})
+
+
+def _status(training: Training, run: str) -> dict[str, Any]:
     text = training.container.read(f"{STATE}/targets/lab/runs/{run}/status.json").rstrip("\0 \n")
-    return bool(text) and "spawned" in json.loads(text)["stages"]
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
 
 
 @plays("L34-loading")

@@ -4,13 +4,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console import config
+from console import config, protocol
 from console.model import LogState, Stage, StageState, Verdict
 from console.protocol import CudaRecord, ExitRecord, HostStage, LogIdent, RunRecord, StateEvent
 from console.reasons import Exit
 from console.state import events
 from console.state.snapshot import snapshot
-from tests.state.story import LOG, T0, Story, done, sample
+from tests.state.story import BOOT, GIB, LOG, T0, Story, done, gpu, sample
 
 DONE, ACTIVE, PENDING = StageState.DONE, StageState.ACTIVE, StageState.PENDING
 FAILED, NOT_REACHED, UNKNOWN, SKIPPED = (
@@ -370,6 +370,47 @@ def test_keeper_killed_between_kill_and_spawn_is_interrupted() -> None:
     assert story.snapshot.reason is not None
     assert story.snapshot.reason.detail == "interrupted after killing, nothing runs"
     assert story.outcome().exit_code is Exit.FAILED_CACHE
+
+
+def test_run_that_outlived_a_restart_lost_on_its_way_is_what_is_shown() -> None:
+    """The keeper was killed before it had killed anything: nothing of the old run is over."""
+    story = Story().stepping(4)
+    old = replace(story.record, alive=True, keeper_alive=True)
+    lost = RunRecord(
+        id="r-7",
+        name="slammed7",
+        boot=BOOT,
+        operator="ops2",
+        state="interrupted",
+        alive=False,
+        keeper_alive=False,
+        replaced_id="r-6",
+        accepted_bt=story.bt,
+        stages={"killing": HostStage(state="active", began_bt=story.bt, evidence="1 pid")},
+    )
+
+    story.said(lost, last=(old,))
+
+    shown = story.snapshot
+    assert shown.run is not None
+    assert (shown.run.id, shown.run.alive, shown.verdict) == ("r-6", True, Verdict.STEPPING)
+    assert shown.lost_restart is not None
+    assert (shown.lost_restart.id, shown.lost_restart.stage) == ("r-7", Stage.KILLING)
+    [warning] = [each for each in shown.warnings if each.slug == "interrupted"]
+    assert "slammed7 by ops2 was to replace this run" in warning.detail
+    story.said(lost, last=(replace(old, alive=False, state="ended", exit=ExitRecord(code=0, ended_bt=story.bt)),))
+    assert (story.verdict(), story.snapshot.lost_restart) == (Verdict.INTERRUPTED, None)
+
+
+def test_who_shares_a_gpu_with_the_run_is_a_warning_as_long_as_it_lasts() -> None:
+    story = Story().stepping(4)
+    sleep = protocol.WireHolder(pid=84, bytes=5 * GIB, name="sleep", user="root", seen=True)
+    for others in ((sleep,), (replace(sleep, bytes=100 << 20),), (replace(sleep, seen=False, name="", user=""),), ()):
+        gpus = (gpu(3, others=others),)
+        story.tell(events.GpusSaid(at=story.at, gpus=protocol.GpusEvent(bt=story.bt, source="nvml", gpus=gpus)))
+
+        details = [each.detail for each in story.snapshot.warnings if each.slug == "gpu_memory_foreign"]
+        assert details == (["GPU 3: pid 84 (sleep, root) holds 5.0 GiB"] if others == (sleep,) else [])
 
 
 def test_keeper_killed_while_clearing_leaves_that_stage_unknown() -> None:
