@@ -363,6 +363,24 @@ _RUN = {
         "the run works; only its steps can't be seen",
         "set PYTHONUNBUFFERED=1 under `env` for the next start",
     ),
+    "log_lost": _warning(
+        "the log's connection is lost",
+        "The host answers, but the second connection, which carries the log, is down. No step can be seen meanwhile.",
+        "the run does not need it; nothing of the log is skipped when it is back",
+        "it is tried again by itself; c retries now",
+    ),
+    "log_elsewhere": _warning(
+        "the run's output can't be read here",
+        "It goes into another file, into a terminal or a pipe, or the log is gone. This is no stall.",
+        "the run works as far as can be seen; only its steps can't be read",
+        "let run.sh write to its stdout; what is started from here (r) has its log",
+    ),
+    "suspended": _warning(
+        "the run is suspended",
+        "Its processes are stopped by a signal, or held by a debugger. Nothing in it moves until it goes on.",
+        "nothing is lost: it goes on where it stands",
+        "`kill -CONT PID` on the host lets it go on",
+    ),
     "format_unknown": _info(
         "the log's format is not known",
         "The log grows, but no line of it is a step line that the console knows.",

@@ -85,10 +85,13 @@ class Verdict(StrEnum):
     IDLE = "idle"
     LAUNCHING = "launching"
     STEPPING = "stepping"
-    RUNNING = "running"  # alive, but steps can't be read: buffered output or unknown format
+    RUNNING = "running"  # alive, but its steps can't be seen: buffered, elsewhere, no connection, unknown format
     SLOW = "slow"
     STALLED = "stalled"
     NAN = "nan"
+    SPIKE = "spike"  # the loss has jumped and stays up
+    SUSPENDED = "suspended"  # stopped by a signal, or held by a debugger
+    NOT_EXITED = "not_exited"  # it said that it is done, and its process is still there
     FAILED = "failed"
     ENDED = "ended"
     FINISHED = "finished"
@@ -116,6 +119,8 @@ class ReasonView(Struct, frozen=True, kw_only=True):
     safe: str = ""
     next: tuple[str, ...] = ()
     severity: Severity = Severity.ERROR
+    brief: str = ""
+    """The detail in at most 17 cells, for the rail; empty where the rail has its own words."""
 
 
 class LinkState(StrEnum):
@@ -154,6 +159,8 @@ class Queue(Struct, frozen=True, kw_only=True):
 
 
 class Rate(Struct, frozen=True, kw_only=True):
+    last: float | None = None
+    """As the newest step line that was read states it, however old that is."""
     """Tokens per second with the scope that it was stated in."""
 
     now: float | None = None

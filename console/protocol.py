@@ -413,6 +413,9 @@ class ProcsEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="procs")
     bt: float
     procs: tuple[WireProcess, ...] = ()
     cpu_cores: float | None = None
+    writes: str = ""
+    """Another text file that the run writes to, while its log is silent or it has none."""
+    writes_pid: int | None = None
 
 
 class GpusEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="gpus"):

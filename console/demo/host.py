@@ -52,9 +52,9 @@ class DemoHost:
         self._home = folder / "host"
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="demo-host", daemon=True)
-        self._connections: set[asyncssh.SSHServerConnection] = set()
+        self._connections: dict[asyncssh.SSHServerConnection, None] = {}  # in their order
         self._children: set[asyncio.subprocess.Process] = set()
-        self._cut = False
+        self._cut = self._log_cut = False
         self._server: asyncssh.SSHAcceptor | None = None
         self.port = 0
 
@@ -129,6 +129,8 @@ class DemoHost:
                 _replace(fault_file, name)
             case faults.By.SCRIPT:
                 self._spoil_run_sh(fault.name)
+            case faults.By.HOST if fault.name == "log-cut":
+                self.cut_log()
             case faults.By.HOST:
                 self.cut_link()
         return fault
@@ -136,6 +138,17 @@ class DemoHost:
     def cut_link(self, seconds: float = _CUT_S) -> None:
         """Drop every connection, and answer none for a while."""
         self._loop.call_soon_threadsafe(self._cut_now, seconds)
+
+    def cut_log(self, seconds: float = _CUT_S) -> None:
+        """Drop the newest connection, which carries the log, and give no other way for a while."""
+        self._loop.call_soon_threadsafe(self._cut_log_now, seconds)
+
+    def _cut_log_now(self, seconds: float) -> None:
+        self._log_cut = True
+        *_, newest = self._connections or [None]
+        if newest is not None:
+            newest.abort()
+        self._loop.call_later(seconds, setattr, self, "_log_cut", False)
 
     def _cut_now(self, seconds: float) -> None:
         self._cut = True
@@ -200,12 +213,12 @@ class DemoHost:
 
             def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
                 self._connection = conn
-                host._connections.add(conn)
-                if host._cut:
+                host._connections[conn] = None
+                if host._cut or host._log_cut:
                     conn.abort()
 
             def connection_lost(self, exc: Exception | None) -> None:
-                host._connections.discard(self._connection)
+                host._connections.pop(self._connection, None)
 
         self._server = await asyncssh.create_server(
             Server,
@@ -222,6 +235,9 @@ class DemoHost:
 
     async def _run_command(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         """Run the client's command line by a shell, as sshd does."""
+        if self._log_cut:
+            process.exit(1)  # no second session beside the first, either
+            return
         child = await asyncio.create_subprocess_exec(
             "/bin/sh",
             "-c",

@@ -34,8 +34,16 @@ LIMIT_MW = 700_000
 STEADY_TOK_S = 21_500.0
 STATE_PERIOD_S = 0.5
 SHARDS = 12
-FAULTS_AT_START = ("exit-at-once", "exit-zero", "traceback", "oom-load", "cuda-hang", "no-cuda", "ignore-term")
-FAULTS_WHILE_RUNNING = ("nan", "stall", "stall-idle", "sigkill", "buffered", "slow")
+FAULTS_AT_START = (
+    *("exit-at-once", "exit-zero", "traceback", "oom-load", "cuda-hang", "no-cuda", "ignore-term"),
+    "download-stall",
+)
+FAULTS_WHILE_RUNNING = (
+    *("nan", "stall", "stall-idle", "sigkill", "buffered", "slow"),
+    *("spike", "starve", "recompile", "suspend", "linger", "elsewhere"),
+)
+SLOWED = {"slow": 0.83, "recompile": 0.83, "starve": 0.6}
+OWN_LOG = "own_output.log"
 DEFAULT_AFTER_STEPS = 20
 
 
@@ -343,6 +351,7 @@ class Fault:
         self.name = ""
         self.arg: float | None = None
         self.after_steps = 0
+        self.struck = False
 
     def refresh(self, steps_done: int) -> None:
         text = self.given
@@ -351,7 +360,7 @@ class Fault:
                 text = file.read().strip() or text
         if text == self._text:
             return
-        self._text = text
+        self._text, self.struck = text, False
         self.name, _, arg = text.partition(":")
         try:
             self.arg = float(arg) if arg else None
@@ -366,6 +375,13 @@ class Fault:
     def on(self, name: str, steps_done: int) -> bool:
         return self.name == name and steps_done >= self.after_steps
 
+    def once(self, name: str, steps_done: int) -> bool:
+        """Whether this fault strikes now, for the first time since it was asked for."""
+        if self.struck or not self.on(name, steps_done):
+            return False
+        self.struck = True
+        return True
+
 
 class Trainer:
     """The whole simulated run, single-threaded: every wait goes through `pause`, which keeps the GPUs up to date."""
@@ -379,6 +395,7 @@ class Trainer:
         self.ranks: list[Rank] = []
         self.steps_done = 0
         self.unwritten: list[str] = []
+        self.own_log = -1
 
     # -- saying and waiting
 
@@ -389,7 +406,15 @@ class Trainer:
             return
         data = (text + end).encode()
         while data:
-            data = data[os.write(1, data) :]
+            data = data[os.write(self.output(), data) :]
+
+    def output(self) -> int:
+        """Return where words go: to stdout, or (elsewhere) into a file of our own."""
+        if not self.fault.on("elsewhere", self.steps_done):
+            return 1
+        if self.own_log < 0:
+            self.own_log = os.open(OWN_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        return self.own_log
 
     def pause(self, seconds: float) -> None:
         """Wait for simulated seconds; raises Ended where a rank has died meanwhile."""
@@ -524,6 +549,8 @@ class Trainer:
         for _ in range(o.targets + o.drafters):
             self.ranks.append(start_rank(o, self.ranks, self.fault.at_start("ignore-term")))
         limit = len(self.ranks)
+        if self.fault.at_start("download-stall"):
+            self.download()
         if self.fault.at_start("cuda-hang"):
             limit = max(0, limit - 2) if self.fault.arg is None else int(self.fault.arg)
         # Context i opens before shard opening[i]: targets at once, drafters one by one, the last ones late.
@@ -548,6 +575,16 @@ class Trainer:
         self.say("")
         while any(not gpu.holders for gpu in self.gpus[: len(self.ranks)]):
             self.pause(0.5 * o.speed)  # cuda-hang: the rest never come
+
+    def download(self) -> NoReturn:
+        """Fetch the model, until the other side falls silent for ever."""
+        for done, text in enumerate(("00:00<?, ?B/s", "00:02<00:05, 412MB/s", "01:15<?, 0.00B/s")):
+            percent, have = 21 * done, ("0.00", "0.61G", "1.22G")[done]
+            drawn = f"{percent:3d}%|{'█' * (percent // 10):<10}| {have}/2.90G [{text}]"
+            self.say(f"\rmodel-00001-of-00012.safetensors: {drawn}", end="")
+            self.pause(0.5 * self.options.speed)
+        while True:
+            self.pause(STATE_PERIOD_S * self.options.speed)
 
     def fail_loading(self) -> None:
         if self.fault.at_start("traceback"):
@@ -601,25 +638,43 @@ class Trainer:
             self.pause(STATE_PERIOD_S * self.options.speed)
         if self.fault.on("sigkill", self.steps_done):
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.fault.once("suspend", self.steps_done):
+            self.stand(100, SPIN_POWER_MW)
+            self.state.write()
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if self.fault.once("recompile", self.steps_done):
+            self.say(glog("[0/8] torch._dynamo hit config.recompile_limit (8)", os.getpid(), "convert_frame.py:906"))
+        if self.fault.on("linger", self.steps_done):
+            self.linger()
+
+    def linger(self) -> NoReturn:
+        """Say that it is done, and never exit."""
+        self.say(f"Early stopping triggered after {self.steps_done} steps: no improvement")
+        self.say("wandb: Waiting for W&B process to finish")
+        self.stand(0, IDLE_POWER_MW)
+        while True:
+            self.pause(STATE_PERIOD_S * self.options.speed)
 
     def measure(self, step: int, since_checkpoint: int) -> Step:
         total, gauss = self.options.steps, self.dice.gauss
         warmth = 1 - 0.3 * math.exp(-self.steps_done / 12)  # within 0.5 % of steady after 50 steps
         dip = 0.82 if since_checkpoint == 0 else 0.94 if since_checkpoint == 1 else 1.0
-        slow = 0.83 if self.fault.on("slow", self.steps_done) else 1.0
+        slow = SLOWED.get(self.fault.name, 1.0) if self.fault.on(self.fault.name, self.steps_done) else 1.0
         speed = warmth * dip * slow * (1 + max(-0.02, min(0.02, gauss(0, 0.004))))
         bad = self.fault.on("nan", self.steps_done)
+        up = 3.2 if self.fault.on("spike", self.steps_done) else 1.0
+        starved = self.fault.on("starve", self.steps_done)
         wave = math.sin(step / 9.0) + 0.3 * gauss(0, 1)
         return Step(
             step=step,
             total=total,
-            loss=math.nan if bad else 1.19 + 2.81 * math.exp(-step / 2400) + gauss(0, 0.003),
+            loss=math.nan if bad else up * (1.19 + 2.81 * math.exp(-step / 2400) + gauss(0, 0.003)),
             acc=0.0 if bad else max(0.0, 0.55 - 0.5 * math.exp(-step / 2400) + gauss(0, 0.0008)),
             lr=6.5e-4 * min(1.0, step / 2400) * (0.55 + 0.45 * math.cos(math.pi * step / total)),
             grad_norm=math.nan if bad else abs(0.41 + gauss(0, 0.03)),
             tok_s=STEADY_TOK_S * speed,
             took_s=self.options.step_time / speed,
-            queue_ready=max(5, min(16, round(10.5 + 5.5 * wave))),
+            queue_ready=0 if starved else max(5, min(16, round(10.5 + 5.5 * wave))),
         )
 
     def say_step(self, record: Step, elapsed_s: float) -> None:

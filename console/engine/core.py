@@ -41,6 +41,7 @@ _DIAGNOSE_TIMEOUT_S = 130.0  # the agent gives itself 120 s
 _EXECUTE_TIMEOUT_S = 12.0  # the agent itself waits 5 s for the keeper
 _RESEND_WITHIN_S = 40.0
 _RESEND_PAUSE_S = 0.1
+_REPLAN_WITHIN_S = 20.0
 
 
 class Engine:
@@ -126,16 +127,25 @@ class Engine:
     # -- what faces ask for -------------------------------------------------------------------------------------------
 
     def retry_link(self) -> None:
-        """Try to connect now instead of when the backoff ends."""
+        """Try to connect now, and ask for the log now, instead of when the backoff ends."""
         self._link.retry_now()
+        self._following.retry_now()
 
     async def plan(self, action: str, overrides: Overrides | None = None) -> Plan:
-        """Return what `restart` or `stop` would do. Touches nothing.
+        """Return what `restart` or `stop` would do. Touches nothing, so a link that breaks meanwhile is waited for.
 
         Raises: ConsoleError.
         """
         self._require_link()
-        overrides = overrides or Overrides()
+        deadline = asyncio.get_running_loop().time() + _REPLAN_WITHIN_S
+        while True:
+            try:
+                return await self._plan(action, overrides or Overrides())
+            except ConsoleError as error:
+                if error.exit_code not in (Exit.LINK, Exit.ENTRY) or not await self._link_again(deadline):
+                    raise
+
+    async def _plan(self, action: str, overrides: Overrides) -> Plan:
         spec = requests.run_spec(self.name, self.target, overrides)
         await self._past.ready()
         good = self._past.outlook.newest

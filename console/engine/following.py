@@ -6,7 +6,9 @@ Owns the one LogFlow of an engine and its requests on the bulk connection.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import random
 import time
 from collections.abc import Callable
 
@@ -15,12 +17,14 @@ from console.config import Metrics
 from console.engine import requests
 from console.engine.growth import GrowthIndex
 from console.engine.logflow import CREDIT_BYTES, HEAD_BYTES, TAIL_BYTES, LogFlow, Taken
+from console.link import retries
 from console.link.link import Link
 from console.link.tasks import started
 from console.model import Stage
-from console.reasons import ConsoleError, Exit
+from console.reasons import ConsoleError
 from console.state import events, texts
 from console.state.formatrules import Kind
+from console.state.lasting import is_noteworthy
 from console.state.linekind import is_error
 from console.state.logbuffer import Entry, EntryKind, LogBuffer
 from console.state.metrics import Sample
@@ -30,6 +34,7 @@ _log = logging.getLogger(__name__)
 _REQUEST_S = 15.0
 _TAIL_LINES = 400
 _TAIL_EVERY_S = 0.25
+_NOTED_LINES = 64
 _REST = 1.0
 """Reading the log may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would
 count others' work as ours, and the log would fall behind."""
@@ -61,6 +66,8 @@ class Following:
         self._bulk_up = False
         self._attaching: asyncio.Task[None] | None = None
         self._attached = False
+        self._wake = asyncio.Event()
+        self._chance = random.Random()
         self._growth: dict[str, GrowthIndex] = {}
         self._bt_offset_s = 0.0
         self._first_error: Entry | None = None
@@ -83,9 +90,9 @@ class Following:
 
     def bulk_down(self) -> None:
         self._bulk_up, self._attached = False, False
-        if self._credit_timer is not None:  # what is owed is owed to an agent that is gone
+        if self._credit_timer is not None:
             self._credit_timer.cancel()
-            self._owed_bytes, self._rest_s, self._credit_timer = 0, 0.0, None
+        self._owed_bytes, self._rest_s, self._credit_timer = 0, 0.0, None  # it is owed to an agent that is gone
         if self._attaching is not None:
             self._attaching.cancel()
             self._attaching = None
@@ -98,6 +105,10 @@ class Following:
         self._mark()
         if self._run_over:
             self._say_tail()
+
+    def retry_now(self) -> None:
+        """Ask for the log now, where it was not answered and is to be asked for again later."""
+        self._wake.set()
 
     def tick(self) -> None:
         self._say_tail()
@@ -130,19 +141,30 @@ class Following:
         self._attaching = started(self.tasks, self._attach(self._wanted), "attach")
 
     async def _attach(self, wanted: events.FollowLog) -> None:
-        try:
-            growth = await self._load_growth(wanted.run)
-            self._flow.history_until = None
-            size = 0
-            # A young run's log is short, unless it floods: then its head and its end are enough, too.
-            whole = wanted.from_start and growth.last_size_bytes <= HEAD_BYTES + TAIL_BYTES
-            if not whole and not self._flow.can_resume:
-                size = await self._take_head(wanted)
-            await self._request_follow(from_end=size > HEAD_BYTES + TAIL_BYTES)
-        except ConsoleError as error:
-            # A lost link attaches again when it is back; anything else is told as the log's state.
-            if error.exit_code not in (Exit.LINK, Exit.ENTRY):
-                _log.warning("following refused: %s", error)
+        """Follow the log, again and again until it is answered: the bulk connection is up, so somebody is there.
+
+        Ended by `bulk_down` and by another log.
+        """
+        for attempt in itertools.count(1):
+            try:
+                await self._follow(wanted)
+                break
+            except ConsoleError as error:
+                _log.warning("the log is not followed: %s", error)
+                self._feed(events.BulkWentDown(at=self._now(), detail=error.detail))
+            await retries.pause(retries.delay_s(attempt, self._chance), self._wake)
+
+    async def _follow(self, wanted: events.FollowLog) -> None:
+        growth = await self._load_growth(wanted.run)
+        self._flow.history_until = None
+        size = 0
+        # A young run's log is short, unless it floods: then its head and its end are enough, too.
+        whole = wanted.from_start and growth.last_size_bytes <= HEAD_BYTES + TAIL_BYTES
+        if not whole and not self._flow.can_resume:
+            size = await self._take_head(wanted)
+        await self._request_follow(from_end=size > HEAD_BYTES + TAIL_BYTES)
+        if growth.last_bt is not None:
+            self._feed(events.StepTimesKnown(at=self._now(), run=wanted.run, grew_bt=growth.last_bt))
 
     async def _request_follow(self, *, from_end: bool) -> None:
         self._attached = True
@@ -236,10 +258,13 @@ class Following:
         if taken.phase:
             self._feed(events.PhaseSeen(at=now, follow=wanted.follow, text=taken.phase))
         if taken.lines:
-            self._scan_errors(taken)
-        self._caught_up = event.size is not None and event.offset + len(data) >= event.size
+            self._scan_lines(taken)
+        was_caught_up, self._caught_up = (
+            self._caught_up,
+            event.size is not None and event.offset + len(data) >= event.size,
+        )
         self._mark()
-        if self._run_over:
+        if self._run_over or (self._caught_up and not was_caught_up):
             self._say_tail(at_once=True)
 
     def _mark(self) -> None:
@@ -287,19 +312,31 @@ class Following:
 
     # -- errors and the tail ------------------------------------------------------------------------------------------
 
-    def _scan_errors(self, taken: Taken) -> None:
-        """Note the first error line since the last step; a step that follows says that it was handled."""
+    def _scan_lines(self, taken: Taken) -> None:
+        """Note the first error line since the last step, which a step that follows calls handled, and what lasts."""
         last_step = max((s.offset for s in taken.samples if s.kind is Kind.STEP), default=None)
         if last_step is not None and self._first_error is not None and (self._first_error.offset or 0) < last_step:
             self._first_error = None
+        noted: list[events.LogLine] = []
         for number in range(max(self._scanned, self._buffer.first), self._buffer.end):
             entry = self._buffer.line(number)
-            if entry is None or entry.kind is not EntryKind.LINE or not is_error(entry.text):
+            if entry is None or entry.kind is not EntryKind.LINE:
+                continue
+            if is_noteworthy(entry.text):
+                noted.append(events.LogLine(entry.offset or 0, entry.text))
+            if not is_error(entry.text):
                 continue
             if self._first_error is None and (last_step is None or (entry.offset or 0) > last_step):
                 self._first_error = entry
                 self._say_tail(at_once=True)
         self._scanned = self._buffer.end
+        if noted and self._wanted is not None:
+            is_live = taken.live != () or not taken.history
+            self._feed(
+                events.LinesNoted(
+                    at=self._now(), follow=self._wanted.follow, lines=tuple(noted[:_NOTED_LINES]), live=is_live
+                )
+            )
 
     def _say_tail(self, *, at_once: bool = False) -> None:
         """Tell the newest lines, when they are new, at most four times a second."""

@@ -72,7 +72,7 @@ _PATIENCE_S = 8.0
 
 
 async def settled(engine: Engine, deadline: float | None) -> Snapshot:
-    """Wait until the host, the GPUs and the log's end have each spoken once, as far as they do within 8 s.
+    """Wait until host, processes, GPUs and the log's end have each spoken once, as far as they do within 8 s.
 
     Raises: as `first_word`.
     """
@@ -85,7 +85,7 @@ async def settled(engine: Engine, deadline: float | None) -> Snapshot:
 
 
 def _all_have_spoken(snapshot: Snapshot) -> bool:
-    if snapshot.gpus.source == "unknown" or _is_overdue(snapshot):
+    if snapshot.gpus.source == "unknown" or snapshot.ages.process is None or _is_overdue(snapshot):
         return False
     if snapshot.run is None or snapshot.log.state in (LogState.NONE, LogState.MISSING, LogState.EMPTY):
         return True

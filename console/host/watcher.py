@@ -21,6 +21,7 @@ from . import (
     naming,
     newcomers,
     notify,
+    otherfile,
     procfs,
     records,
     tree,
@@ -63,6 +64,7 @@ class Watcher:
         self._lock_path = files.lock_path(self.state, self.spec["target"])
         self._tree = tree.Sampler()
         self._look: Optional[tree.Look] = None
+        self._other = otherfile.OtherFile()
         self._gpus = gpu.Sampler(self.simulated)
         self._gpus.set_interval(self.interval_s)
         self._gpus.start()
@@ -91,7 +93,8 @@ class Watcher:
 
     def fds(self) -> List[int]:
         sampler = [self._gpus.fileno()] if self._gpus.fileno() >= 0 else []
-        return [*self._pidfds, *sampler, *([self._hand_job.fd] if self._hand_job else []), *self._ears.fds()]
+        jobs = [self._hand_job.fd if self._hand_job else -1, self._other.fd]
+        return [*self._pidfds, *sampler, *(fd for fd in jobs if fd >= 0), *self._ears.fds()]
 
     def due(self) -> float:
         """When to step again at the latest, on the monotonic clock."""
@@ -112,6 +115,8 @@ class Watcher:
         if self._hand_known and now >= self._procs_at - (self.interval_s / 2 if came else 0.0):
             self._procs_at = now + self.interval_s
             self._sample_processes()
+        if self._other.advance() and self._look is not None:
+            self._tell_processes(self._look)
         self._tell_gpus()
 
     def expect_change(self) -> None:
@@ -124,6 +129,7 @@ class Watcher:
         if self._hand_job:
             self._hand_job.close()
         self._cuda_env.close()
+        self._other.close()
         for fd in self._pidfds:
             os.close(fd)
         self._pidfds = {}
@@ -275,8 +281,16 @@ class Watcher:
         if whose != self._whose:
             self._whose, self._peak = whose, {}
             self._tree.forget()
+            self._other.close()
+            self._other = otherfile.OtherFile()
         self._look = self._tree.look(self._live, self._hand)
-        event = {"ev": "procs", "bt": procfs.boottime(), "procs": self._look.procs, "cpu_cores": self._look.cpu_cores}
+        self._other.look(self._look.pids, (self._live or (self._hand[0] if self._hand else {})).get("log"))
+        self._tell_processes(self._look)
+
+    def _tell_processes(self, look: tree.Look) -> None:
+        event: Event = {"ev": "procs", "bt": procfs.boottime(), "procs": look.procs, "cpu_cores": look.cpu_cores}
+        if self._other.found is not None:
+            event["writes"], event["writes_pid"] = self._other.found
         self._offer(event)
 
     def _poll_gpus(self) -> bool:

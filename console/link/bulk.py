@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from console.config import Target
-from console.link import retries
+from console.link import channel, retries
 from console.link.agents import closing, open_agent
 from console.link.channel import AgentChannel, beat
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkEvent
@@ -23,8 +23,6 @@ from console.reasons import ConsoleError
 
 log = logging.getLogger(__name__)
 
-SILENCE_S = 10.0  # pongs queue up behind at most 256 KiB of log: 0.13 s at 2 MB/s
-
 
 class Bulk:
     def __init__(
@@ -32,6 +30,7 @@ class Bulk:
     ) -> None:
         self._target, self._payload, self._next_id, self._on_event = target, payload, next_id, on_event
         self._chance = random.Random()
+        self._wake = asyncio.Event()
         self.channel: AgentChannel | None = None
 
     async def supervise(self, control: Connection) -> None:
@@ -47,7 +46,11 @@ class Bulk:
                 attempt = 1 if time.monotonic() - began > retries.STABLE_S else attempt + 1
                 delay = retries.delay_s(attempt, self._chance)
                 self._on_event(BulkDown(reason=error.reason, detail=error.detail, retry_in_s=delay))
-                await asyncio.sleep(delay)
+                await retries.pause(delay, self._wake)
+
+    def retry_now(self) -> None:
+        """End the pause before the next attempt; without effect while the connection is up or tried."""
+        self._wake.set()
 
     @asynccontextmanager
     async def _way(self, control: Connection, why_shared: str) -> AsyncIterator[tuple[Connection, str]]:
@@ -77,6 +80,6 @@ class Bulk:
             ) as agent:
                 self.channel = agent.channel
                 self._on_event(BulkUp(shared=bool(why_shared), detail=why_shared))
-                await beat(agent.channel, self._next_id, silence_s=SILENCE_S)
+                await beat(agent.channel, self._next_id, silence_s=channel.SILENCE_S)
         finally:
             self.channel = None

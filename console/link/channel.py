@@ -220,6 +220,8 @@ async def beat(
 
 
 PING_S = 1.0
+SILENCE_S = 3.5
+"""A silent cut is noticed within 5 s: three pings missed, and half a second. Log that arrives is a word, too."""
 _OVERSLEPT_S = 1.0
 
 

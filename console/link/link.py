@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from console.config import Target
-from console.link import retries
+from console.link import channel, retries
 from console.link.agents import Agent, closing, open_agent
 from console.link.bulk import Bulk
 from console.link.channel import AgentChannel, Operation, beat, pong_times
@@ -25,7 +25,6 @@ from console.reasons import ConsoleError, Exit, Reason
 
 log = logging.getLogger(__name__)
 
-SILENCE_S = 3.5  # a silent cut is noticed within 5 s: three pings missed, and half a second
 _LABEL_NOISE = {"exec", "--", "sudo", "attach", "env"}
 
 
@@ -57,11 +56,12 @@ class Link:
                 down = self._down(error)
                 log.warning("link to %s down: %s", self.target_name, error)
                 self._on_event(down)
-                await self._pause(down.retry_in_s)
+                await retries.pause(down.retry_in_s, self._wake)
 
     def retry_now(self) -> None:
-        """End the pause before the next attempt; without effect while an attempt is under way or the link is up."""
+        """End the pause before the next attempt of either connection; without effect on one that is up or tried."""
         self._wake.set()
+        self._bulk.retry_now()
 
     def next_id(self) -> int:
         return next(self._ids)
@@ -101,7 +101,7 @@ class Link:
             ):
                 self._came_up(connection, agent)
                 agent.tasks.create_task(self._bulk.supervise(connection))
-                await beat(agent.channel, self.next_id, silence_s=SILENCE_S, on_pong=self._pong)
+                await beat(agent.channel, self.next_id, silence_s=channel.SILENCE_S, on_pong=self._pong)
         finally:
             self._control = None
 
@@ -135,14 +135,6 @@ class Link:
             retry_in_s=retries.delay_s(self._attempt, self._chance) if again else None,
             tail=error.tail,
         )
-
-    async def _pause(self, seconds: float | None) -> None:
-        self._wake.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
 
 
 def describe(target: Target, way: str = "") -> str:

@@ -1,7 +1,8 @@
-"""When a link that failed is tried again, and how soon. Pure: chance is an argument."""
+"""When a link that failed is tried again, and how soon; chance is an argument."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 from console.reasons import ConsoleError, Reason
@@ -44,3 +45,13 @@ def delay_s(attempt: int, chance: random.Random) -> float:
     """
     plain = min(LONGEST_S, FIRST_S * 2 ** min(attempt - 1, 10))
     return float(min(LONGEST_S, plain * chance.uniform(1 - _JITTER, 1 + _JITTER)))
+
+
+async def pause(seconds: float | None, wake: asyncio.Event) -> None:
+    """Wait so long (None: for ever), or until `wake` is set from now on."""
+    wake.clear()
+    try:
+        async with asyncio.timeout(seconds):
+            await wake.wait()
+    except TimeoutError:
+        pass

@@ -140,6 +140,15 @@ class LogTail(Struct, frozen=True, kw_only=True):
     """The first error line since the last step, where it has left `lines`."""
 
 
+class LinesNoted(Struct, frozen=True, kw_only=True):
+    """Lines whose meaning lasts beyond the tail (`lasting.is_noteworthy`), as they are read."""
+
+    at: float
+    follow: int
+    lines: tuple[LogLine, ...]
+    live: bool = True
+
+
 class StepTime(Struct, frozen=True):
     step: int
     bt: float
@@ -207,6 +216,7 @@ Event = (
     | SamplesSeen
     | PhaseSeen
     | LogTail
+    | LinesNoted
     | StepTimesKnown
     | HistoryKnown
     | ConsoleWarned

@@ -14,7 +14,7 @@ from console.state import events, launch, training
 from console.state.ending import gone, how_it_ended
 from console.state.stages import JOURNALLED, STAGES, IllegalEvent
 from console.state.subject import TRANSACTION, stop_of
-from console.state.target import HostWarning, Subject, TargetState, expected_gpus, run_power_w
+from console.state.target import HostWarning, ProcFacts, Subject, TargetState, expected_gpus, run_power_w
 
 MAX_WARNINGS = 16
 MAX_STEPPING_POWERS = 120
@@ -132,6 +132,30 @@ def read_hand(state: TargetState, subject: Subject) -> TargetState:
         over = gone(state)
         return state if over is None or state.launch.over == over else launched(state, over)
     return state if state.launch.over is None else launched(state, launch.RunLives())
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+STOPPED = frozenset("Tt")
+
+
+def procs_said(state: TargetState, event: events.ProcsSaid) -> TargetState:
+    """Note who of the run is stopped, and since when; the pause is no step time to learn from."""
+    before = state.procs
+    stopped = tuple(each for each in event.procs.procs if each.state in STOPPED)
+    resumed = bool(before.stopped) and not stopped
+    since = before.stopped_since_at if before.stopped else state.at
+    was_seen = before.stop_was_seen if before.stopped else bool(before.event is not None and before.event.procs)
+    procs = ProcFacts(
+        event=event.procs,
+        at=state.at,
+        stopped=stopped,
+        stopped_since_at=since if stopped else None,
+        stop_was_seen=bool(stopped) and was_seen,
+        resumed_at=state.at if resumed else before.resumed_at,
+    )
+    state = replace(state, procs=procs)
+    return replace(state, training=replace(state.training, gap_from=None)) if resumed else state
 
 
 # -- GPUs -------------------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def _by_cause(cause: Cause) -> Judged:
 def _finished(ended: Ended, told: Told, causes: Sequence[Cause]) -> Judged | None:
     if ended.has_failed:
         return None
-    done = _done_at(told)
+    done = done_at(told)
     if done is None:
         return None
     after = [cause for cause in causes if cause.index > done and cause.trust <= Trust.TIMEOUT]
@@ -160,7 +160,7 @@ def _made_all_steps(told: Told) -> bool:
     return told.total_steps is not None and told.step is not None and told.step >= told.total_steps
 
 
-def _done_at(told: Told) -> int | None:
+def done_at(told: Told) -> int | None:
     """The line that says so, or the last step of all."""
     said = finished_at(told.lines)
     if told.total_steps is None or told.step is None:

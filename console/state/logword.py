@@ -11,9 +11,11 @@ from msgspec.structs import replace
 
 from console.model import Stage
 from console.protocol import RunRecord
-from console.state import events, launch, training
+from console.state import events, lasting, launch, training
 from console.state.ending import how_it_ended
 from console.state.hostword import launched
+from console.state.judging import Told, done_at
+from console.state.symptoms import download_of
 from console.state.target import Follow, LogFacts, Subject, TargetState, heard, is_this_boot
 from console.state.training import Training
 
@@ -60,21 +62,24 @@ def ask_head(state: TargetState, effects: tuple[events.Effect, ...]) -> Stepped:
 
 
 def from_log(
-    state: TargetState, event: events.LogSaid | events.SamplesSeen | events.PhaseSeen | events.LogTail
+    state: TargetState,
+    event: events.LogSaid | events.SamplesSeen | events.PhaseSeen | events.LogTail | events.LinesNoted,
 ) -> Stepped:
     if state.follow is None or event.follow != state.follow.id:
         return state, ()  # of a log that is no longer followed
     state = heard(state)
     match event:
         case events.LogSaid():
-            link = replace(state.link, log_lost=None)
+            link = replace(state.link, log_lost=None, log_lost_at=None)
             return replace(state, link=link, log=_log_said(state.log, event, state.at)), ()
         case events.PhaseSeen():
             phase = event.text if state.training.step is None else ""
             return replace(state, training=replace(state.training, phase=phase)), ()
         case events.LogTail():
             state = replace(state, log=replace(state.log, tail=event.lines, first_error=event.first_error))
-            return _reread_end(state), ()
+            return _reread_end(_read_tail(state)), ()
+        case events.LinesNoted():
+            return _noted(state, event), ()
         case events.SamplesSeen():
             return ask_head(_reread_end(_samples(state, event)), ())
         case _:
@@ -103,6 +108,8 @@ def _samples(state: TargetState, event: events.SamplesSeen) -> TargetState:
     )
     proved = seen.pair is not None and state.training.pair is None
     log = replace(state.log, is_catching_up=state.log.is_catching_up and not state.log.has_caught_up)
+    if log.done is not None and seen.last_step_offset is not None and seen.last_step_offset > log.done.offset:
+        log = replace(log, done=None, done_at=None)  # it goes on: what was done was something else
     state = replace(state, training=seen, log=log)
     if proved and seen.pair is not None:
         first, second = seen.pair
@@ -126,6 +133,29 @@ def step_times(state: TargetState, event: events.StepTimesKnown) -> TargetState:
         steps = replace(steps, last_step_at=clock.at(event.last.bt))
     grew_at = state.log.grew_at if state.log.grew_at is not None else clock.at(event.grew_bt)
     return replace(state, training=steps, log=replace(state.log, grew_at=grew_at))
+
+
+def _read_tail(state: TargetState) -> TargetState:
+    """What the newest lines say of a run that is alive: that it is done, or that it waits for a download."""
+    steps, log = state.training, state.log
+    lines = [line for line in log.tail if steps.last_step_offset is None or line.offset >= steps.last_step_offset]
+    at = [index for index, line in enumerate(lines) if line.offset == steps.last_step_offset]
+    told = Told(lines=lines, steps_at=at, step=steps.step, total_steps=steps.total_steps)
+    place = done_at(told) if lines and steps.step is not None else None
+    done = lines[place] if place is not None else None
+    is_same = done is not None and log.done is not None and done.offset == log.done.offset
+    when = log.done_at if is_same else state.at if done is not None else None
+    return replace(state, log=replace(log, done=done, done_at=when, download=download_of(log.tail)))
+
+
+def _noted(state: TargetState, event: events.LinesNoted) -> TargetState:
+    if state.log.recompile is not None:
+        return state
+    found = next((line for line in event.lines if lasting.says_recompile_limit(line.text)), None)
+    if found is None:
+        return state
+    live = event.live and not state.log.is_catching_up
+    return replace(state, log=replace(state.log, recompile=found, recompile_at=state.at if live else None))
 
 
 def _reread_end(state: TargetState) -> TargetState:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from console import config
 from console.model import LinkState, Stage, StageState, Verdict
 from console.state import events, launch
-from console.state.hostword import SETTLING_S, gpus_said, launched, read_hand, read_record, warned
+from console.state.hostword import SETTLING_S, gpus_said, launched, procs_said, read_hand, read_record, warned
 from console.state.launch import Launch
 from console.state.logword import ask_head, follow_log, from_log, step_times
 from console.state.subject import choose
@@ -91,7 +91,7 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
         case events.HostSaid():
             return _host_said(heard(state), event)
         case events.ProcsSaid():
-            return replace(heard(state), procs=ProcFacts(event=event.procs, at=state.at)), ()
+            return procs_said(heard(state), event), ()
         case events.GpusSaid():
             return gpus_said(heard(state), event), ()
         case events.HostWarned():
@@ -102,7 +102,7 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
             return warned(state, event.reason, event.detail), ()
         case events.StepTimesKnown():
             return step_times(state, event), ()
-        case events.LogSaid() | events.SamplesSeen() | events.PhaseSeen() | events.LogTail():
+        case events.LogSaid() | events.SamplesSeen() | events.PhaseSeen() | events.LogTail() | events.LinesNoted():
             return from_log(state, event)
         case events.Tick():
             return _tick(state), ()
@@ -148,6 +148,7 @@ def _link_up(state: TargetState, event: events.LinkWentUp) -> TargetState:
         detail="",
         label=event.label or state.link.label,
         log_lost=None,
+        log_lost_at=None,
     )
     host = replace(state.host, boot=event.boot, booted_wall=event.booted_wall, is_fresh=False)
     clock = Clock() if event.boot != state.host.boot else state.clock
@@ -179,7 +180,9 @@ def _link_down(state: TargetState, event: events.LinkWentDown) -> TargetState:
 def _bulk_down(state: TargetState, event: events.BulkWentDown) -> TargetState:
     """What comes of the log when it is back was written meanwhile, nobody saw when."""
     log = replace(state.log, is_catching_up=state.follow is not None)
-    return replace(state, link=replace(state.link, log_lost=event.detail), log=log)
+    since = state.link.log_lost_at if state.link.log_lost is not None else state.at
+    link = replace(state.link, log_lost=event.detail, log_lost_at=since)
+    return replace(state, link=link, log=log, training=replace(state.training, gap_from=None))
 
 
 # -- what the host says -----------------------------------------------------------------------------------------------
@@ -214,6 +217,7 @@ def _changed_subject(state: TargetState, subject: Subject | None) -> Stepped:
         log=LogFacts(),
         training=Training(),
         gpus=GpuFacts(event=state.gpus.event, at=state.gpus.at),
+        procs=ProcFacts(event=state.procs.event, at=state.procs.at),
     )
     if subject is not None and subject.hand is not None:
         state = launched(state, launch.StartedByHand(spawned_bt=subject.hand_start_bt))

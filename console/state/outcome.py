@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from console.model import LinkState, Run, Snapshot, Stage, StageState, StageStatus, Verdict
-from console.reasons import Exit, link_exit_code, reason_of
+from console.reasons import Exit, Reason, link_exit_code, reason_of
 
 WANTED_STAGES = {"spawned": Stage.SPAWNED, "cuda": Stage.CUDA, "stepping": Stage.STEPPING}
 
@@ -16,8 +16,9 @@ _FAILED_CODES = {
     Stage.CUDA: Exit.FAILED_CUDA,
     Stage.STEPPING: Exit.FAILED_STEPPING,
 }
-_RUNS = frozenset({Verdict.LAUNCHING, Verdict.STEPPING, Verdict.RUNNING, Verdict.SLOW, Verdict.STALLED, Verdict.NAN})
-_SICK = frozenset({Verdict.SLOW, Verdict.STALLED, Verdict.NAN})
+_SICK = frozenset({Verdict.SLOW, Verdict.STALLED, Verdict.NAN, Verdict.SPIKE, Verdict.SUSPENDED, Verdict.NOT_EXITED})
+_RUNS = _SICK | {Verdict.LAUNCHING, Verdict.STEPPING, Verdict.RUNNING}
+_CONDITIONS = {Reason.QUEUE_STARVED: "starved", Reason.RECOMPILE_LIMIT: "recompiles"}
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -188,7 +189,7 @@ def _broken(snapshot: Snapshot) -> StageStatus:
 
 
 def check_exit_code(snapshot: Snapshot) -> Exit:
-    """Exit code of `status --check`."""
+    """Exit code of `status --check`: 0 only for a run of which nothing is known to be the matter."""
     match snapshot.verdict:
         case Verdict.LINK_LOST | Verdict.NO_WORD:
             return link_exit_code(reason_of(snapshot.link.reason))
@@ -198,21 +199,27 @@ def check_exit_code(snapshot: Snapshot) -> Exit:
             return _FAILED_CODES[_broken(snapshot).stage]
         case Verdict.ENDED | Verdict.HOST_RESTARTED:
             return Exit.ENDED
-        case verdict if verdict in _SICK or health_word(snapshot) == "late":
+        case verdict if verdict in _SICK or snapshot.reason is not None or health_word(snapshot) == "late":
             return Exit.UNHEALTHY
         case _:
             return Exit.OK
 
 
 def health_word(snapshot: Snapshot) -> str:
-    """`ok`, `launching`, `late`, `slow`, `stalled`, `nan`, `unseen` (its steps can't be read), `none` or `unknown`."""
+    """`ok`, or what is the matter, in one word.
+
+    `slow`, `starved`, `recompiles`, `spike`, `nan`, `stalled`, `suspended`, `not_exited`, `unseen` (its steps can't be
+    read), `launching`, `late`, `downloading`; `none` (nothing runs) or `unknown`.
+    """
     match snapshot.verdict:
         case Verdict.STEPPING:
-            return "ok"
-        case Verdict.SLOW | Verdict.STALLED | Verdict.NAN:
-            return str(snapshot.verdict)
+            return _CONDITIONS.get(reason_of(snapshot.reason.slug), "ok") if snapshot.reason is not None else "ok"
+        case verdict if verdict in _SICK:
+            return str(verdict)
         case Verdict.RUNNING:
             return "unseen"
+        case Verdict.LAUNCHING if snapshot.reason is not None and snapshot.reason.slug == Reason.DOWNLOAD_STALL:
+            return "downloading"
         case Verdict.LAUNCHING:
             return "late" if any(status.state is StageState.LATE for status in snapshot.stages) else "launching"
         case Verdict.LINK_LOST | Verdict.NO_WORD:

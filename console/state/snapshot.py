@@ -28,7 +28,7 @@ from console.model import (
     Verdict,
 )
 from console.protocol import LogIdent, ProcsEvent, RunRecord, WireGpu, WireProcess
-from console.state import health, texts, training
+from console.state import stall, texts, training
 from console.state.changes import changes, settings_of
 from console.state.consequences import End
 from console.state.launch import Launch
@@ -56,12 +56,12 @@ def snapshot(state: TargetState, now: float) -> Snapshot:
         run=_run(state, blind=blind),
         last_known=judged.last_known,
         reason=judged.reason,
-        warnings=warnings(state),
+        warnings=warnings(state, now),
         lost_restart=lost_restart(state),
         usual_launches=state.history.launches,
         good=good_run(state),
         changes=_changes(state, judged),
-        progress=_progress(state, now, blind=blind),
+        progress=_progress(state, now, judged.verdict),
         gpus=_gpus(state),
         log=_log(state),
         processes=_processes(state.procs.event),
@@ -265,9 +265,17 @@ def _exit(state: TargetState, record: RunRecord) -> ExitStatus | None:
     )
 
 
-def _progress(state: TargetState, now: float, *, blind: bool) -> Progress:
+_UNSEEN = _BLIND | {Verdict.RUNNING}
+_STANDS = frozenset({Verdict.STALLED, Verdict.SUSPENDED, Verdict.NOT_EXITED})
+
+
+def _progress(state: TargetState, now: float, verdict: Verdict) -> Progress:
     steps, history = state.training, state.history
     rate = training.rate(steps, now, history.baseline_tok_s, history.baseline_name)
+    if verdict in _UNSEEN:
+        rate = replace(rate, now=None)
+    elif verdict in _STANDS and rate.now is not None:
+        rate = replace(rate, now=0.0)
     return Progress(
         format=steps.format,
         lines_seen=steps.lines_seen,
@@ -281,13 +289,13 @@ def _progress(state: TargetState, now: float, *, blind: bool) -> Progress:
         bad_since_step=steps.bad_since_step,
         last_good_loss=steps.last_good_loss,
         last_good_step=steps.last_good_step,
-        rate=replace(rate, now=None) if blind else rate,
+        rate=rate,
         queue=training.queue(steps, now),
         checkpoint_step=steps.checkpoint_step,
         checkpoint_at=steps.checkpoint_at,
         phase=steps.phase,
         usual_step_s=training.usual_step_s(steps),
-        stall_budget_s=health.stall_budget_s(state, now) if steps.step is not None else None,
+        stall_budget_s=stall.stall_budget_s(state, now) if steps.step is not None else None,
     )
 
 

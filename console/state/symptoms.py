@@ -36,6 +36,16 @@ class Symptom(Struct, frozen=True, kw_only=True):
     lines: tuple[LogLine, ...]
 
 
+class Download(Struct, frozen=True, kw_only=True):
+    """A download that is not complete, as the newest line of the log shows it."""
+
+    line: LogLine
+    progress: str
+    """`1.2G of 55G after 03:10`; what the line says, where it has no bar."""
+    stands: bool
+    """By its own figures nothing has arrived for a minute."""
+
+
 class Figures(Struct, frozen=True, kw_only=True):
     """What one step line reports, `nan` and `inf` among it."""
 
@@ -276,11 +286,19 @@ _LAST_BARS: Final = 6
 
 
 def _stalled_download(lines: Sequence[LogLine]) -> Symptom | None:
-    last = [line for line in lines if line.text.strip()][-_LAST_BARS:]
+    found = download_of(lines)
+    if found is None or not found.stands:
+        return None
+    return Symptom(reason=Reason.DOWNLOAD_STALL, detail=found.progress, lines=(found.line,))
+
+
+def download_of(lines: Sequence[LogLine]) -> Download | None:
+    """Return the download that the newest line shows, unless that is complete."""
+    last = _newest_words(lines)
     if not last:
         return None
     if _STALL_WORDS.search(last[-1].text) and not _NOT_STALLED.search(last[-1].text):
-        return Symptom(reason=Reason.DOWNLOAD_STALL, detail="the log says that nothing arrives", lines=(last[-1],))
+        return Download(line=last[-1], progress="the log says that nothing arrives", stands=True)
     bars = [(line, match) for line in last if (match := _last_bar(line.text)) is not None]
     if not bars or bars[-1][0] is not last[-1]:
         return None
@@ -292,11 +310,22 @@ def _stalled_download(lines: Sequence[LogLine]) -> Symptom | None:
     empty = re.match(r"0(?:\.0+)?\D*$", bar["have"]) is not None
     frozen = [each for _, each in bars if each["have"] == bar["have"]]
     stood_s = _seconds(frozen[-1]["spent"]) - _seconds(frozen[0]["spent"])
-    if (stands and (empty or _seconds(bar["spent"]) >= STALLED_BAR_S)) or stood_s >= STALLED_BAR_S:
-        return Symptom(
-            reason=Reason.DOWNLOAD_STALL, detail=f"{bar['have']} of {bar['want']} after {bar['spent']}", lines=(line,)
-        )
-    return None
+    return Download(
+        line=line,
+        progress=f"{bar['have']} of {bar['want']} after {bar['spent']}",
+        stands=(stands and (empty or _seconds(bar["spent"]) >= STALLED_BAR_S)) or stood_s >= STALLED_BAR_S,
+    )
+
+
+def _newest_words(lines: Sequence[LogLine]) -> list[LogLine]:
+    """The newest lines that say anything, at most six, oldest first."""
+    found: list[LogLine] = []
+    for line in reversed(lines):
+        if line.text.strip():
+            found.append(line)
+            if len(found) == _LAST_BARS:
+                break
+    return found[::-1]
 
 
 def _last_bar(text: str) -> re.Match[str] | None:

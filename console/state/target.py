@@ -15,6 +15,7 @@ from console import config, protocol
 from console.model import LinkState, PastRun, Stage
 from console.state.events import LogLine
 from console.state.launch import Launch
+from console.state.symptoms import Download
 from console.state.training import Training
 
 
@@ -48,6 +49,7 @@ class LinkFacts(Struct, frozen=True, kw_only=True):
     label: str = ""
     log_lost: str | None = None
     """Why the connection of the log alone is down; None while it isn't."""
+    log_lost_at: float | None = None
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
@@ -108,6 +110,16 @@ class LogFacts(Struct, frozen=True, kw_only=True):
     first_error: LogLine | None = None
     lines_at_cuda: int | None = None
     """Lines read when CUDA was complete: those before are the loading's."""
+    done: LogLine | None = None
+    """The line by which the trainer says that it is done, where no step followed it."""
+    done_at: float | None = None
+    """When that was first read."""
+    download: Download | None = None
+    """The download that the newest line shows, where it is not complete."""
+    recompile: LogLine | None = None
+    """The first line that says that dynamo has stopped compiling."""
+    recompile_at: float | None = None
+    """When it was written; None where nobody saw that."""
     is_catching_up: bool = False
     """The link was away: what comes now was written meanwhile, nobody saw when."""
 
@@ -131,6 +143,13 @@ class GpuFacts(Struct, frozen=True, kw_only=True):
 class ProcFacts(Struct, frozen=True, kw_only=True):
     event: protocol.ProcsEvent | None = None
     at: float | None = None
+    stopped: tuple[protocol.WireProcess, ...] = ()
+    """Those of the run that are stopped (state T) or held by a debugger (t)."""
+    stopped_since_at: float | None = None
+    stop_was_seen: bool = False
+    """They were seen to run before; else they may have been stopped for long when we came."""
+    resumed_at: float | None = None
+    """When the last of them went on: what happened before says nothing of its pace."""
 
 
 class HostWarning(Struct, frozen=True, kw_only=True):

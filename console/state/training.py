@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model import Queue, Rate
+from console.state import spike
 from console.state.metrics import CheckpointState, Kind, Sample
 
 WINDOW_S = 600.0
@@ -93,6 +94,11 @@ class Training(Struct, frozen=True, kw_only=True):
     scope: str | None = None
     queue_min: float | None = None
     queue_max: float | None = None
+    empty_lines: int = 0
+    """Step lines in a row, the newest among them, that state an empty queue; warm-up steps don't count."""
+    empty_since_step: int | None = None
+    empty_since_at: float | None = None
+    losses: spike.Losses = spike.Losses()
     after_checkpoint: bool = False
     phase: str = ""
 
@@ -142,6 +148,9 @@ def _checkpoint(training: Training, sample: Sample, at: float | None) -> Trainin
 def _step(training: Training, sample: Sample, step: int, at: float, *, live: bool, is_own: bool) -> Training:
     before = training.step
     training = _saved_by_now(training)
+    training = _queue(training, sample, step, at if live else None)
+    if before is not None and step < before:
+        training = replace(training, losses=spike.Losses())  # it went back to a checkpoint: so did its loss
     if training.pair is None and before is not None and step > before and (is_own or live):
         ends = (training.last_step_end, sample.end_offset)
         training = replace(training, pair=(before, step), pair_at=at if live else None, pair_ends=ends)
@@ -159,6 +168,7 @@ def _step(training: Training, sample: Sample, step: int, at: float, *, live: boo
         bad_since_at=_bad_since_at(training, at, live=live) if bad else (None if known else training.bad_since_at),
         last_good_loss=sample.loss if sample.loss is not None and not bad else training.last_good_loss,
         last_good_step=step if sample.loss is not None and not bad else training.last_good_step,
+        losses=_losses(training, sample, step, at if live else None),
         first_step=step if training.first_step is None else training.first_step,
         first_step_at=at if live and training.first_step is None else training.first_step_at,
         last_step_at=at if live else None,
@@ -198,6 +208,7 @@ def _more(training: Training, sample: Sample) -> Training:
             bad_since_at=None,
             last_good_loss=sample.loss,
             last_good_step=sample.step,
+            losses=_losses(training, sample, sample.step, training.last_step_at),
         )
     return replace(
         training,
@@ -207,6 +218,29 @@ def _more(training: Training, sample: Sample) -> Training:
         tok_s=sample.tok_s if sample.tok_s is not None else training.tok_s,
         scope=str(sample.scope) if sample.tok_s is not None and sample.scope is not None else training.scope,
     )
+
+
+def _queue(training: Training, sample: Sample, step: int, at: float | None) -> Training:
+    """Count the step lines with an empty queue; one line with something in it ends that."""
+    if sample.queue_min is None:
+        return training
+    if sample.queue_min > 0 or not is_warm(training, step):
+        if not training.empty_lines:
+            return training
+        return replace(training, empty_lines=0, empty_since_step=None, empty_since_at=None)
+    if training.empty_lines:
+        return replace(training, empty_lines=training.empty_lines + 1)
+    return replace(training, empty_lines=1, empty_since_step=step, empty_since_at=at)
+
+
+def _losses(training: Training, sample: Sample, step: int, at: float | None) -> spike.Losses:
+    if sample.loss is None or sample.loss_state is not None:
+        return training.losses
+    return spike.see(training.losses, sample.loss, step, at)
+
+
+def is_warm(training: Training, step: int) -> bool:
+    return training.first_step is not None and step - training.first_step >= WARMUP_STEPS
 
 
 def _bad_since(training: Training, step: int) -> int:
@@ -235,13 +269,12 @@ def _saved_by_now(training: Training) -> Training:
 
 
 def _timed(training: Training, sample: Sample, step: int, at: float) -> Training:
-    is_warm = training.first_step is not None and step - training.first_step >= WARMUP_STEPS
     point = Point(
         at,
         step,
         sample.tok_s,
         str(sample.scope) if sample.scope is not None else None,
-        is_warm and not training.after_checkpoint,
+        is_warm(training, step) and not training.after_checkpoint,
         sample.queue_min,
         sample.queue_max,
     )
@@ -259,7 +292,7 @@ def _timed(training: Training, sample: Sample, step: int, at: float) -> Training
 
 
 def _slowness(training: Training, step: int, at: float, baseline: float) -> Training:
-    rates = _newest_rates(training.points, SLOW_POINTS)
+    rates = newest_rates(training.points, SLOW_POINTS)
     if len(rates) < SLOW_POINTS:
         return training
     now = median(rates)
@@ -270,7 +303,7 @@ def _slowness(training: Training, step: int, at: float, baseline: float) -> Trai
     return training
 
 
-def _newest_rates(points: Sequence[Point], count: int) -> list[float]:
+def newest_rates(points: Sequence[Point], count: int) -> list[float]:
     """Return the last `count` steady rates; looked for from the end, since this is asked at every step."""
     steady = (point.tok_s for point in reversed(points) if point.steady and point.tok_s is not None)
     return list(islice(steady, count))
@@ -309,6 +342,7 @@ def rate(training: Training, now: float, baseline: float | None, baseline_name: 
     spread = median([abs(value - middle) for value in steady]) if middle is not None else None
     compared = middle if middle is not None else training.tok_s
     return Rate(
+        last=training.tok_s,
         now=training.tok_s,
         steady=middle,
         mad=spread,

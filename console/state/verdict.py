@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from console.model import Fact, LinkState, LostRestart, PastRun, ReasonView, Severity, Stage, StageState, Verdict
 from console.protocol import GpusEvent, WireGpu
 from console.reasons import CATALOGUE, Reason, reason_of
-from console.state import health, texts
+from console.state import health, stall, texts
+from console.state.condition import Condition, Health
 from console.state.consequences import End
 from console.state.diagnose import Diagnosis, diagnose
 from console.state.events import LogLine
-from console.state.health import Condition
 from console.state.launch import Launch
 from console.state.subject import is_interrupted
 from console.state.target import TargetState
@@ -80,12 +80,14 @@ def _judge_run(state: TargetState, now: float) -> Judgement:
         return _over(state, launch)
     if launch.reopened:
         return Judgement(verdict=Verdict.LAUNCHING)
-    condition = health.assess(state, now)
-    if launch.stepped or condition.condition in (Condition.BUFFERED, Condition.FORMAT_UNKNOWN):
-        return _alive(state, launch, condition)
+    found = health.assess(state, now)
+    if launch.stepped or found.condition in _ANYWAY:
+        return _alive(state, found)
     if subject.hand is not None and state.training.step is not None:
         # Its log may hold steps of a run before it: nothing is proved until one is seen to be written.
         return Judgement(verdict=Verdict.RUNNING)
+    if found.condition is Condition.DOWNLOADING:
+        return Judgement(verdict=Verdict.LAUNCHING, reason=_told(state, found))
     if launch.active is not None and launch.state(launch.active) is StageState.LATE:
         return Judgement(verdict=Verdict.LAUNCHING, reason=_late(state, launch, launch.active, now))
     return Judgement(verdict=Verdict.LAUNCHING)
@@ -98,17 +100,41 @@ _ALIVE = {
     Condition.SLOW: Verdict.SLOW,
     Condition.STALLED: Verdict.STALLED,
     Condition.NAN: Verdict.NAN,
+    Condition.SUSPENDED: Verdict.SUSPENDED,
+    Condition.NOT_EXITED: Verdict.NOT_EXITED,
+    Condition.DOWNLOADING: Verdict.STALLED,
+    Condition.SPIKE: Verdict.SPIKE,
+    Condition.STARVED: Verdict.STEPPING,
+    Condition.RECOMPILES: Verdict.STEPPING,
+    Condition.UNSEEN: Verdict.RUNNING,
+    Condition.ELSEWHERE: Verdict.RUNNING,
     Condition.BUFFERED: Verdict.RUNNING,
     Condition.FORMAT_UNKNOWN: Verdict.RUNNING,
 }
+_ANYWAY = frozenset(
+    {
+        Condition.SUSPENDED,
+        Condition.UNSEEN,
+        Condition.ELSEWHERE,
+        Condition.BUFFERED,
+        Condition.FORMAT_UNKNOWN,
+    }
+)
+"""What is said of a run in its last stages, too, before any step has proved it."""
+_COSTS_STEPS = frozenset({Condition.STALLED, Condition.NAN, Condition.SPIKE, Condition.DOWNLOADING})
+"""What may end in a restart: the word on what that would lose is part of it."""
 
 
-def _alive(state: TargetState, launch: Launch, found: health.Health) -> Judgement:
-    if found.reason is None:
-        return Judgement(verdict=_ALIVE[found.condition])
-    safe = _left_alone(state) if found.condition in (Condition.STALLED, Condition.NAN) else None
-    reason = view(found.reason, detail=found.detail, facts=found.facts, safe=safe)
+def _alive(state: TargetState, found: Health) -> Judgement:
+    reason = _told(state, found) if found.reason is not None else None
     return Judgement(verdict=_ALIVE[found.condition], reason=reason)
+
+
+def _told(state: TargetState, found: Health) -> ReasonView:
+    assert found.reason is not None
+    safe = _left_alone(state) if found.condition in _COSTS_STEPS and state.training.step is not None else None
+    told = view(found.reason, detail=found.detail, facts=found.facts, safe=safe, next_=found.next)
+    return replace(told, brief=found.brief)
 
 
 def _left_alone(state: TargetState) -> str:
@@ -133,7 +159,7 @@ def _late(state: TargetState, launch: Launch, stage: Stage, now: float) -> Reaso
     if stage is Stage.CUDA and mark.want:
         gpus = texts.listing(mark.missing)
         missing = f"GPU {gpus} hold no context" if gpus else f"{mark.have} of {mark.want} contexts"
-    silence = health.log_silence_s(state, now)
+    silence = stall.log_silence_s(state, now)
     silent = f"log silent {texts.span(silence)}" if silence is not None and silence >= 30 else ""
     cores = state.procs.event.cpu_cores if state.procs.event is not None else None
     cpu = f"CPU {cores:.1f} cores" if cores is not None else ""
@@ -319,11 +345,19 @@ def view(
 # -- warnings ---------------------------------------------------------------------------------------------------------
 
 
-def warnings(state: TargetState) -> tuple[ReasonView, ...]:
+def warnings(state: TargetState, now: float) -> tuple[ReasonView, ...]:
     """What a person should know beside the verdict."""
-    found = [*_run_warnings(state), *_gpu_warnings(state.gpus.event, state.gpus.peaks)]
+    found = [*_also(state, now), *_run_warnings(state), *_gpu_warnings(state.gpus.event, state.gpus.peaks)]
     found += [view(_host_reason(w.reason), detail=_host_detail(w.reason, w.detail)) for w in state.warnings]
     return tuple(replace(each, severity=_at_most_warning(each.severity)) for each in found)
+
+
+def _also(state: TargetState, now: float) -> list[ReasonView]:
+    """What else is the matter with a run that steps, behind what the verdict says."""
+    launch = state.launch
+    if launch is None or launch.over is not None or not launch.stepped or launch.reopened:
+        return []
+    return [_told(state, found) for found in health.findings(state, now)[1:] if found.reason is not None]
 
 
 def _host_reason(slug: str) -> Reason:

@@ -105,6 +105,9 @@ def _plots(situation: Situation) -> bool:
     return situation.face is Face.OVERVIEW and situation.panels and not situation.contact
 
 
+_HANGS = frozenset({Verdict.STALLED, Verdict.SUSPENDED, Verdict.NOT_EXITED})
+
+
 class Action(Struct, frozen=True, kw_only=True):
     id: str
     keys: tuple[str, ...]
@@ -192,7 +195,7 @@ ACTIONS: tuple[Action, ...] = (
         group=Group.RUN,
         help="save what a hung run can tell into a file; the run is not touched",
         when=lambda s: s.run_alive and not s.read_only,
-        footer=lambda s: s.verdict is Verdict.STALLED and s.link_up,
+        footer=lambda s: s.verdict in _HANGS and s.link_up,
     ),
     Action(
         id="search",

@@ -7,15 +7,23 @@ second in which "spawned" is proven fails there (12); one that dies with only so
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import functools
+import os
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
+from console import configfile
 from console.config import Deadlines, Stop
 from console.demo import faults
-from console.demo.host import DemoHost
-from console.state import health
+from console.demo.host import NAME, DemoHost
+from console.engine import Engine
+from console.headless.session import opened
+from console.model import Snapshot
+from console.state import health, outcome, stall, standing
 from tests.headless.running import Console
 from tests.waiting import until
 
@@ -32,6 +40,8 @@ class Seen:
     reason: str | None
     stage: str | None = None
     """The stage that a failed launch is put down to."""
+    also: str | None = None
+    """What is told beside the reason."""
 
 
 EXPECTED = {
@@ -47,14 +57,29 @@ EXPECTED = {
     "stall": Seen(launch=0, check=6, verdict="stalled", reason="stalled"),
     "stall-idle": Seen(launch=0, check=6, verdict="stalled", reason="stalled"),
     "sigkill": Seen(launch=0, check=15, verdict="ended", reason="sigkill_unknown"),
-    "buffered": Seen(launch=0, check=0, verdict="running", reason="output_buffered"),
+    "buffered": Seen(launch=0, check=6, verdict="running", reason="output_buffered"),
+    "elsewhere": Seen(launch=0, check=6, verdict="running", reason="log_elsewhere"),
+    "suspend": Seen(launch=0, check=6, verdict="suspended", reason="suspended"),
+    "spike": Seen(launch=0, check=6, verdict="spike", reason="loss_spike"),
+    "linger": Seen(launch=0, check=6, verdict="not_exited", reason="finished_not_exited"),
+    "starve": Seen(launch=0, check=6, verdict="slow", reason="slow", also="queue_starved"),
+    "recompile": Seen(launch=0, check=6, verdict="slow", reason="slow", also="recompile_limit"),
+    "download-stall": Seen(launch=20, check=6, verdict="launching", reason="download_stall", stage="cuda"),
     "slow": Seen(launch=0, check=6, verdict="slow", reason="slow"),
     "ignore-term": Seen(launch=0, check=0, verdict="stepping", reason=None),
     "link-cut": Seen(launch=30, check=30, verdict="link_lost", reason=None),
+    "log-cut": Seen(launch=0, check=6, verdict="running", reason="log_lost"),
 }
 BEFORE = [name for name, fault in faults.CATALOGUE.items() if fault.by is faults.By.SCRIPT]
 LAUNCH = [name for name, seen in EXPECTED.items() if seen.stage is not None]
 WHILE_RUNNING = ["nan", "stall", "stall-idle", "sigkill", "buffered", "slow"]
+IN_ONE_RUN = ["spike", "starve", "elsewhere", "log-cut", "suspend", "recompile", "linger"]
+"""In this order: what recompile says lasts, and nothing comes behind linger."""
+HASTY = {
+    stall: {"STALL_FLOOR_S": 2.0, "SILENT_S": 2.0, "UNLEARNED_S": 20.0},
+    standing: {"EXIT_S": 2.0},
+    health: {"SLOW_FOR_S": 2.0, "STARVED_FOR_S": 1.0},
+}
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +93,10 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judge health within seconds: the run steps eight times a second, so that every rule keeps its proportions."""
-    for name, seconds in {"STALL_FLOOR_S": 2.0, "SILENT_S": 2.0, "SLOW_FOR_S": 2.0, "UNLEARNED_S": 20.0}.items():
-        assert hasattr(health, name)
-        monkeypatch.setattr(health, name, seconds)
+    for module, bounds in HASTY.items():
+        for name, seconds in bounds.items():
+            assert hasattr(module, name)
+            monkeypatch.setattr(module, name, seconds)
 
 
 def test_every_fault_of_the_catalogue_has_an_expectation() -> None:
@@ -83,7 +109,7 @@ def test_fault_at_the_start_fails_the_launch_where_it_strikes(console: Console, 
     console.free()
     console.host.inject(fault)
 
-    done = console.restart("--json", "--timeout", "14s" if fault == "cuda-hang" else "30s")
+    done = console.restart("--json", "--timeout", "14s" if expected.launch == 20 else "30s")
 
     answer = done.json
     assert (done.code, answer["exit_code"]) == (expected.launch, expected.launch), answer
@@ -126,6 +152,59 @@ def test_fault_while_running_is_seen_as_what_it_is(console: Console, fault: str)
 
     until(lambda: told()[0] != "stepping", 25, f"{fault} is noticed")
     assert told() == (expected.verdict, expected.reason, expected.check)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_faults_in_one_run_are_each_told_and_gone_when_they_are(console: Console) -> None:
+    """A console that watches all the time: each fault strikes, is seen as what it is, and is over."""
+    console.free()
+    assert console.restart("--detach").code == 0
+
+    async def play() -> None:
+        async with opened(NAME, configfile.load(console.config).targets[NAME]) as engine:
+            await _until(engine, lambda now: (now.progress.step or 0) >= 60, "it steps, past its warm-up")
+            for fault in IN_ONE_RUN:
+                expected = EXPECTED[fault]
+                if fault == "log-cut":
+                    console.host.cut_log(6.0)
+                else:
+                    console.host.inject(f"{fault}:0" if faults.CATALOGUE[fault].arg else fault)
+                seen = await _until(engine, functools.partial(_is_told, expected), f"{fault} is told")
+                assert outcome.check_exit_code(seen) == expected.check
+                assert seen.reason is not None
+                assert 0 < len(seen.reason.brief) <= 17
+                if fault == "suspend":
+                    await _suspended(console, seen)
+                if fault == "linger":
+                    return
+                console.host.inject("none")
+                if fault != "recompile":
+                    await _until(engine, lambda now: now.verdict == "stepping" and not now.reason, f"{fault} is over")
+
+    asyncio.run(play())
+
+
+def _is_told(expected: Seen, now: Snapshot) -> bool:
+    also = {warning.slug for warning in now.warnings}
+    is_there = now.reason is not None and (now.verdict, now.reason.slug) == (expected.verdict, expected.reason)
+    return is_there and (expected.also is None or expected.also in also)
+
+
+async def _suspended(console: Console, seen: Snapshot) -> None:
+    """A script is told the same, with the way out; that way is gone."""
+    assert seen.run is not None
+    assert seen.run.pid is not None
+    told = await asyncio.to_thread(console, "status", "--check")
+    assert told.code == EXPECTED["suspend"].check
+    assert f"next: kill -CONT {seen.run.pid} on the host" in told.out
+    os.kill(seen.run.pid, signal.SIGCONT)
+
+
+async def _until(engine: Engine, predicate: Callable[[Snapshot], bool], what: str) -> Snapshot:
+    deadline = asyncio.get_running_loop().time() + 60
+    found = await engine.until(lambda now: now if predicate(now) else None, deadline)
+    assert found is not None, (what, engine.snapshot.verdict, engine.snapshot.reason, engine.snapshot.warnings)
+    return found
 
 
 def test_run_that_ignores_term_is_killed_after_its_grace(console: Console) -> None:

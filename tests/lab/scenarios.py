@@ -126,7 +126,7 @@ CASES: tuple[Case, ...] = (
     ),
     _case("L24", "the first step takes far longer than ever", "both figures", "stepping", "stage_late", None),
     # -- after stepping --
-    _case("L23", "the log is silent, the GPUs work", "buffered, not stalled", "", "output_buffered", 0),
+    _case("L23", "the log is silent, the GPUs work", "buffered, not stalled", "", "output_buffered", 6),
     _case("L25", "the loss becomes NaN", "the step; `status --check`", "", "nan_loss", 6),
     _case("L26-idle", "silence, GPUs idle", "stalled, no guess", "", "stalled", 6),
     _case("L26-spin", "silence, GPUs at 100 % and low power", "a collective waits?", "", "stalled", 6),

@@ -24,7 +24,7 @@ import pytest
 from console import protocol
 from console.engine import Engine
 from console.model import LinkState, Snapshot, Verdict
-from console.state import health, machine, outcome
+from console.state import machine, outcome, stall
 from tests.lab.containers import Container
 from tests.lab.rootfs import Flavour
 from tests.lab.scenarios import CASES, ROWS, Case
@@ -832,13 +832,14 @@ def _odd_run(case: Case, scene: Scene) -> None:
 
 
 _HASTY = {"STALL_FLOOR_S": 1.5, "SILENT_S": 1.5, "UNLEARNED_S": 20.0}
+"""Bounds of `stall`, in proportion to a run that steps five times a second and quicker."""
 
 
 @plays("L23", "L25", "L26-idle", "L26-spin")
 def _falls_ill(case: Case, scene: Scene) -> None:
     training = scene.odd.training
     for name, seconds in _HASTY.items():
-        scene.monkeypatch.setattr(health, name, seconds)
+        scene.monkeypatch.setattr(stall, name, seconds)
     fault, verdict = {
         "L23": ("buffered", Verdict.RUNNING),
         "L25": ("nan:0", Verdict.NAN),

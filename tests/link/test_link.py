@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from console.config import Target
-from console.link import bulk, retries
+from console.link import retries
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
 from console.link.link import Link, describe
 from console.protocol import LogCredit, LogFollow, LogRead, Ping
@@ -186,9 +186,8 @@ async def test_cut_of_the_bulk_connection_leaves_control_alone(
 
 
 async def test_silent_bulk_connection_is_replaced(
-    home: Path, key: Path, serve: Serve, heard: Heard, quick: None, monkeypatch: pytest.MonkeyPatch
+    home: Path, key: Path, serve: Serve, heard: Heard, quick: None
 ) -> None:
-    monkeypatch.setattr(bulk, "SILENCE_S", 1.2)
     others = set(children())
     async with running(local(), heard) as link:
         await until_up(heard)
@@ -198,8 +197,10 @@ async def test_silent_bulk_connection_is_replaced(
         (stopped,) = [pid for pid in children() if pid != control and pid not in others]
 
         os.kill(stopped, signal.SIGSTOP)
-        await until_async(lambda: heard.of(BulkDown))
+        began = time.monotonic()
+        await until_async(lambda: heard.of(BulkDown), 6)
 
+        assert time.monotonic() - began < 5
         assert heard.of(LinkDown) == []
         assert is_gone(stopped)
 
@@ -281,6 +282,24 @@ async def test_retry_now_ends_a_long_wait(heard: Heard, monkeypatch: pytest.Monk
         link.retry_now()
 
         await until_up(heard, 2)
+
+
+async def test_retry_now_ends_the_wait_of_bulk_alone(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "FIRST_S", 600.0)
+    monkeypatch.setattr(retries, "LONGEST_S", 600.0)
+    others = set(children())
+    async with running(local(), heard) as link:
+        await until_up(heard)
+        control = heard.of(LinkUp)[0].hello.pid
+        (other,) = set(children()) - others - {control}
+        os.kill(other, signal.SIGKILL)
+        await until_async(lambda: heard.of(BulkDown))
+        assert heard.of(BulkDown)[0].retry_in_s > 400
+
+        link.retry_now()
+
+        await until_async(lambda: len(heard.of(BulkUp)) == 2)
+    assert heard.of(LinkDown) == []
 
 
 async def test_failures_in_a_row_wait_longer_and_longer(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:

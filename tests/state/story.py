@@ -141,6 +141,25 @@ class Story:
         event = protocol.GpusEvent(bt=self.bt, source="nvml", rule="nvml pid in tree", gpus=listed)
         return self.tell(events.GpusSaid(at=self.at, gpus=event))
 
+    def procs(self, *states: str, main: str = "S", cores: float | None = None, writes: str = "") -> Story:
+        """Tell of the run's processes: its main one and one for each of `states`."""
+        pids = [(84933, 9, main), *((85000 + index, 10 + index, state) for index, state in enumerate(states))]
+        seen = tuple(
+            protocol.WireProcess(pid=pid, start=start, argv=("python", "train.py"), state=state)
+            for pid, start, state in pids
+        )
+        event = protocol.ProcsEvent(
+            bt=self.bt, procs=seen, cpu_cores=cores, writes=writes, writes_pid=84933 if writes else None
+        )
+        return self.tell(events.ProcsSaid(at=self.at, procs=event))
+
+    def bulk_down(self, detail: str = "the agent ended") -> Story:
+        return self.tell(events.BulkWentDown(at=self.at, detail=detail))
+
+    def noted(self, *texts: str, live: bool = True) -> Story:
+        lines = tuple(events.LogLine(number, text) for number, text in enumerate(texts))
+        return self.tell(events.LinesNoted(at=self.at, follow=self.follow_id(), lines=lines, live=live))
+
     def follow_id(self) -> int:
         assert self.state.follow is not None
         return self.state.follow.id

@@ -106,7 +106,8 @@ def _advice(facts: VerdictFacts, text_at: int, width: int, labels: tuple[str, st
             continue
         for index, part in enumerate(wrap(text, width - 2 - text_at)):
             head = (" " * _MARGIN + (label if index == 0 else "")).ljust(text_at)
-            rows.append((Span(head, Role.ON_FILL), Span(part, Role.ON_FILL, True)))
+            _, fact_role, label_role = _roles(facts)
+            rows.append((Span(head, label_role), Span(part, fact_role, facts.fill is not None)))
     return rows
 
 

@@ -15,7 +15,7 @@ from console.ui.present.drawing import LABEL_CELLS, Drawing, PlotMemory, draw_ax
 from console.ui.present.facts import bound_words
 from console.ui.present.frame import age_span, title
 from console.ui.present.gpus import role_of
-from console.ui.present.look import Look
+from console.ui.present.look import STANDS, Look
 from console.ui.present.spans import Line, Role, Span, View, clip, dim, faint
 
 # The log is looked at once a second; a step line may take longer than that, so its age is the log's.
@@ -100,7 +100,7 @@ def _right(metric: Metric, snapshot: Snapshot, series: AllSeries, zoom: Zoom, cl
     last = data.last if data is not None else None
     if last is None or not clock_row:
         return None
-    if snapshot.verdict is Verdict.STALLED:
+    if snapshot.verdict in STANDS:
         return Span(f"last point {words.whole_duration(snapshot.at - last.at)} ago", Role.WARN, True)
     if snapshot.run is not None and snapshot.run.alive is False:
         return faint("ended")
@@ -109,12 +109,12 @@ def _right(metric: Metric, snapshot: Snapshot, series: AllSeries, zoom: Zoom, cl
 
 def _rate_title(snapshot: Snapshot, series: AllSeries, zoom: Zoom, look: Look) -> _Facts:
     rate = snapshot.progress.rate
-    lost, stalled = snapshot.verdict is Verdict.LINK_LOST, snapshot.verdict is Verdict.STALLED
+    lost, stands = snapshot.verdict is Verdict.LINK_LOST, snapshot.verdict in STANDS
     facts: _Facts = []
     if not len(series.get("tok_s", ())):
         facts.append((dim("no step yet"),))
     else:
-        now = words.UNKNOWN if lost else "0" if stalled else words.rate(rate.now)
+        now = words.UNKNOWN if lost else "0" if stands else words.rate(rate.now)
         facts.append((faint("now "), Span(now)))
     if rate.steady is not None:
         facts.append((faint("steady "), Span(f"{words.rate(rate.steady)} {words.spread_of(rate.mad)}".rstrip())))

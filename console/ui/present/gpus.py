@@ -89,7 +89,7 @@ class _Table:
         self._look = look
         self._grey = _stale(snapshot)
         self._awaited = set(snapshot.stages[3].missing) if snapshot.stages[3].state in _WAITING else set()
-        self._low_power = snapshot.verdict is Verdict.STALLED
+        self._low_power = snapshot.verdict in (Verdict.STALLED, Verdict.SUSPENDED)
         self._narrow = narrow
         roles = {gpu.role or "" for gpu in snapshot.gpus.gpus}
         self._role_width = 0 if roles == {""} else max(map(cells, roles)) if wide else 1

@@ -149,6 +149,9 @@ VERDICT_WORDS: dict[Verdict, str] = {
     Verdict.SLOW: "SLOW",
     Verdict.STALLED: "STALLED",
     Verdict.NAN: "NAN LOSS",
+    Verdict.SPIKE: "LOSS SPIKE",
+    Verdict.SUSPENDED: "SUSPENDED",
+    Verdict.NOT_EXITED: "NOT EXITED",
     Verdict.FAILED: "FAILED",
     Verdict.ENDED: "ENDED",
     Verdict.FINISHED: "FINISHED",
@@ -157,6 +160,9 @@ VERDICT_WORDS: dict[Verdict, str] = {
     Verdict.LINK_LOST: "LINK LOST",
     Verdict.HOST_RESTARTED: "HOST RESTARTED",
 }
+
+STANDS = frozenset({Verdict.STALLED, Verdict.SUSPENDED, Verdict.NOT_EXITED})
+"""A run that is alive and makes no step: its last rate is none of now."""
 
 
 def stage_glyph(state: StageState, glyphs: Glyphs) -> str:

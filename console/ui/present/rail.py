@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from console.model import Snapshot, Stage, StageState, StageStatus, Verdict
+from msgspec.structs import replace
+
+from console.model import Severity, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
 from console.ui.present.facts import elapsed_s, launch_began
 from console.ui.present.look import Glyphs, Look, stage_glyph
@@ -45,6 +47,26 @@ def _name_span(text: str, state: StageState) -> Span:
             return Span(text, Role.FAINT)
 
 
+def _troubled(snapshot: Snapshot) -> StageStatus | None:
+    """The stage that the run is in, where something is the matter with a run that lives."""
+    reason = snapshot.reason
+    if reason is None or not reason.brief:
+        return None
+    if snapshot.active_stage is not None:
+        return next(s for s in snapshot.stages if s.stage is snapshot.active_stage)
+    last = snapshot.stages[-1]
+    return last if last.state is StageState.DONE else None
+
+
+def _marked(stage: StageStatus, snapshot: Snapshot) -> StageStatus:
+    """A stage as the rail shows it: what is the matter with the run stands in place of its evidence."""
+    reason = snapshot.reason
+    if reason is None or stage is not _troubled(snapshot) or reason.severity is Severity.INFO:
+        return stage
+    state = StageState.FAILED if reason.severity is Severity.ERROR else StageState.LATE
+    return replace(stage, state=state, evidence=reason.brief, missing=())
+
+
 def draw_rail(snapshot: Snapshot, width: int, look: Look, *, rows: int, durations: bool = True) -> View:
     if rows >= 3:
         return _three_rows(snapshot, width, look)
@@ -56,7 +78,8 @@ def _three_rows(snapshot: Snapshot, width: int, look: Look) -> View:
     tops: list[Span] = [Span(" " * _MARGIN)]
     middles: list[Span] = [Span(" " * _MARGIN)]
     bottoms: list[Span] = [Span(" " * _MARGIN)]
-    for index, stage in enumerate(snapshot.stages):
+    for index, plain in enumerate(snapshot.stages):
+        stage = _marked(plain, snapshot)
         glyph = stage_glyph(stage.state, look.glyphs)
         indent = cells(glyph) + 1
         last = index == len(snapshot.stages) - 1
@@ -66,7 +89,7 @@ def _three_rows(snapshot: Snapshot, width: int, look: Look) -> View:
             line = (look.glyphs.used if done else look.glyphs.free) * max(0, cell - width_of(head) - 2)
             head = (*head, Span(f" {line} ", Role.RULE))
         tops.extend(pad(head, cell))
-        middles.extend(pad((Span(" " * indent), *_second_row(stage, snapshot, look, cell - indent - 1)), cell))
+        middles.extend(pad((Span(" " * indent), *_second_row(plain, snapshot, look, cell - indent - 1)), cell))
         bottoms.extend(pad((Span(" " * indent), _third_row(stage, cell - indent - 1)), cell))
     return tuple(tops), tuple(middles), tuple(bottoms)
 
@@ -153,7 +176,7 @@ def _one_row(snapshot: Snapshot, width: int, look: Look, durations: bool) -> Lin
         else ((False, "  "), (False, " "))
     )
     for with_times, joint in joints:
-        groups = [_short_stage(s, snapshot.at, look.glyphs, with_times) for s in snapshot.stages]
+        groups = [_short_stage(_marked(s, snapshot), snapshot.at, look.glyphs, with_times) for s in snapshot.stages]
         line: list[Span] = []
         for index, group in enumerate(groups):
             line.extend((Span(joint, Role.RULE),) if index else ())

@@ -16,8 +16,10 @@ def verdict_facts(snapshot: Snapshot, look: Look) -> VerdictFacts:
     """Return what the screen says first about one snapshot."""
     facts = _TABLE[snapshot.verdict](snapshot, look)
     reason = snapshot.reason
-    if facts.fill in ("fail", "warn", "link") and reason is not None:
-        facts = _with(facts, safe=facts.safe or words.one_line(reason.safe), next=facts.next or _lines(reason.next))
+    if reason is not None and facts.fill in ("fail", "warn", "link"):
+        facts = _with(facts, safe=facts.safe or words.one_line(reason.safe))
+    if reason is not None and (facts.fill in ("fail", "warn", "link") or facts.role is Role.WARN):
+        facts = _with(facts, next=facts.next or _lines(reason.next))
     return _with(facts, name=_name(snapshot), chips=_chips(snapshot))
 
 
@@ -44,6 +46,7 @@ def _chips(snapshot: Snapshot) -> tuple[str, ...]:
         chips.append("! no keeper: its exit status can not be recorded any more")
     if snapshot.lock is not None and not snapshot.lock.mine and snapshot.verdict is Verdict.LAUNCHING:
         chips.append(f"by {snapshot.lock.operator}")
+    chips += [f"! {warning.brief}" for warning in snapshot.warnings if warning.brief]
     return tuple(chips)
 
 
@@ -126,6 +129,9 @@ _TABLE = {
     Verdict.SLOW: verdict_live.slow,
     Verdict.STALLED: verdict_live.stalled,
     Verdict.NAN: verdict_live.nan,
+    Verdict.SPIKE: verdict_live.spike,
+    Verdict.SUSPENDED: verdict_live.suspended,
+    Verdict.NOT_EXITED: verdict_live.not_exited,
     Verdict.FAILED: verdict_end.failed,
     Verdict.ENDED: verdict_end.ended,
     Verdict.FINISHED: verdict_end.finished,

@@ -36,11 +36,11 @@ def launching(snapshot: Snapshot, look: Look) -> VerdictFacts:
     if stage.state is StageState.LATE and stage.longest_s is not None:
         usual += f", longest {words.short_duration(stage.longest_s)}"
     took = f"{words.whole_duration(spent)}{usual}" if spent is not None else ""
-    if stage.state is StageState.LATE:
+    if stage.state is StageState.LATE or snapshot.reason is not None:
         number, caption = _overdue(stage, spent)
         return VerdictFacts(
             word=word, glyph=look.glyphs.warn, fill="warn", first=(stage.stage.label, took),
-            second=_late_facts(snapshot, stage), number=number, caption=caption, short_caption="late",
+            second=_late_facts(snapshot, stage), number=number, caption=caption, short_caption="late" if number else "",
         )  # fmt: skip
     position = list(Stage).index(stage.stage) + 1
     number, caption, short = _estimate(snapshot)

@@ -1,4 +1,4 @@
-"""The verdicts of a run that is alive: stepping, slow, stalled, silent, NaN. Pure."""
+"""The verdicts of a run that is alive: stepping, or what is the matter with it. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from console.ui.present.spans import Role
 
 def stepping(snapshot: Snapshot, look: Look) -> VerdictFacts:
     caption, short = rate_caption(snapshot)
+    reason = snapshot.reason
     return VerdictFacts(
-        word="STEPPING", glyph=look.glyphs.live, role=Role.OK, first=step_facts(snapshot),
-        second=queue_and_checkpoint(snapshot), number=words.rate(snapshot.progress.rate.now),
-        caption=caption, short_caption=short,
+        word="STEPPING", glyph=look.glyphs.warn if reason else look.glyphs.live, role=Role.WARN if reason else Role.OK,
+        first=step_facts(snapshot), second=queue_and_checkpoint(snapshot),
+        cause=words.one_line(reason.detail or reason.title) if reason else "",
+        number=words.rate(snapshot.progress.rate.now), caption=caption, short_caption=short,
     )  # fmt: skip
 
 
@@ -55,19 +57,52 @@ def stalled(snapshot: Snapshot, look: Look) -> VerdictFacts:
         usual.append(f"budget {words.span(progress.stall_budget_s)}")
     behind = f" ({', '.join(usual)})" if usual else ""
     alive = "process alive" if snapshot.run is not None and snapshot.run.alive else ""
-    was = progress.rate.steady if progress.rate.steady is not None else progress.rate.now
     return VerdictFacts(
         word="STALLED", glyph=look.glyphs.warn, fill="warn",
         first=(f"{words.whole_duration(silent)} without a step{behind}", alive),
         cause=words.one_line(snapshot.reason.detail) if snapshot.reason else "",
-        number="0", caption=f"tok/s  was {words.rate(was)}" if was is not None else "tok/s", short_caption="tok/s",
+        number="0", caption=_was(snapshot), short_caption="tok/s",
+    )  # fmt: skip
+
+
+def _was(snapshot: Snapshot) -> str:
+    """`tok/s  was 21.5K`, beside the 0 of a run that stands."""
+    rate = snapshot.progress.rate
+    was = rate.steady if rate.steady is not None else rate.last
+    return f"tok/s  was {words.rate(was)}" if was is not None else "tok/s"
+
+
+def suspended(snapshot: Snapshot, look: Look) -> VerdictFacts:
+    return _standing(snapshot, look, "SUSPENDED", number="0", caption=_was(snapshot), short="tok/s")
+
+
+def not_exited(snapshot: Snapshot, look: Look) -> VerdictFacts:
+    step = snapshot.progress.step
+    return _standing(snapshot, look, "NOT EXITED", number=words.count(step), caption="last step", short="last step")
+
+
+def _standing(snapshot: Snapshot, look: Look, word: str, *, number: str, caption: str, short: str) -> VerdictFacts:
+    reason = snapshot.reason
+    return VerdictFacts(
+        word=word, glyph=look.glyphs.warn, fill="warn", first=(reason.title,) if reason else (),
+        cause=words.one_line(reason.detail) if reason else "", number=number, caption=caption, short_caption=short,
+    )  # fmt: skip
+
+
+def spike(snapshot: Snapshot, look: Look) -> VerdictFacts:
+    return VerdictFacts(
+        word="LOSS SPIKE", glyph=look.glyphs.warn, fill="warn", first=step_facts(snapshot)[:2],
+        cause=words.one_line(snapshot.reason.detail) if snapshot.reason else "",
+        number=words.loss(snapshot.progress.loss), caption="loss now", short_caption="loss",
     )  # fmt: skip
 
 
 def running(snapshot: Snapshot, look: Look) -> VerdictFacts:
     reason = snapshot.reason or next((w for w in snapshot.warnings if w.severity is not Severity.OK), None)
+    needs_you = snapshot.reason is not None and snapshot.reason.severity is not Severity.INFO
     return VerdictFacts(
-        word="RUNNING", glyph=look.glyphs.live, first=((reason.title,) if reason else ("alive; no step was seen",)),
+        word="RUNNING", glyph=look.glyphs.warn if needs_you else look.glyphs.live,
+        role=Role.WARN if needs_you else Role.TEXT, first=((reason.title,) if reason else ("alive; no step was seen",)),
         cause=words.one_line(reason.detail) if reason else "", number="?", caption="tok/s", short_caption="tok/s",
     )  # fmt: skip
 

@@ -1,0 +1,202 @@
+"""Following a log over a link that answers late, or not at all; and the credit that paces it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from console import protocol
+from console.config import Metrics
+from console.engine.following import Following
+from console.engine.logflow import CREDIT_BYTES
+from console.link import retries
+from console.link.link import Link
+from console.reasons import ConsoleError, Exit, Reason
+from console.state import events
+from console.state.logbuffer import EntryKind, LogBuffer
+from tests.waiting import until_async
+
+PATH = "/log"
+
+
+@dataclass
+class FakeLink:
+    """Answers each LogFollow as `answers` says, in their order; notes what is asked and what credit is given."""
+
+    answers: list[bool] = field(default_factory=list)
+    follows: list[protocol.LogFollow] = field(default_factory=list)
+    credits: list[int] = field(default_factory=list)
+    ids: int = 0
+
+    def next_id(self) -> int:
+        self.ids += 1
+        return self.ids
+
+    async def bulk_request(self, operation: protocol.LogFollow, timeout_s: float) -> tuple[protocol.Reply, bytes]:
+        self.follows.append(operation)
+        if self.answers and not self.answers.pop(0):
+            raise ConsoleError(Reason.LINK_TIMEOUT, "no answer to LogFollow within 15 s", Exit.LINK)
+        return protocol.Reply(re=operation.id, ok=True), b""
+
+    def bulk_send(self, operation: protocol.LogCredit) -> None:
+        self.credits.append(operation.bytes)
+
+
+@dataclass
+class Stage:
+    link: FakeLink
+    following: Following
+    buffer: LogBuffer
+    fed: list[events.Event]
+
+    def chunk(self, data: bytes, offset: int) -> None:
+        size = offset + len(data)
+        event = protocol.LogEvent(
+            bt=1.0, path=PATH, state="following", offset=offset, size=size, n=len(data), dev=1, inode=5
+        )
+        self.following.take(event, data, 100.0)
+
+    @property
+    def lines(self) -> list[str]:
+        entries = [self.buffer.line(number) for number in range(self.buffer.first, self.buffer.end)]
+        return [entry.text for entry in entries if entry is not None and entry.kind is EntryKind.LINE]
+
+    def of(self, kind: type) -> list[Any]:
+        return [event for event in self.fed if isinstance(event, kind)]
+
+
+@asynccontextmanager
+async def _following(*answers: bool) -> AsyncIterator[Stage]:
+    link, buffer, fed = FakeLink([*answers]), LogBuffer(), list[events.Event]()
+    found = Following(cast(Link, link), Metrics(), buffer, {}, fed.append, lambda: 100.0)
+    async with asyncio.TaskGroup() as tasks:
+        found.tasks = tasks
+        found.follow(events.FollowLog(follow=1, path=PATH, pid=None, from_start=True, run="hand:1/2"))
+        found.bulk_up()
+        yield Stage(link, found, buffer, fed)
+        found.bulk_down()
+
+
+@pytest.fixture
+def never(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits that only `retry_now` ends."""
+    monkeypatch.setattr(retries, "FIRST_S", 600.0)
+    monkeypatch.setattr(retries, "LONGEST_S", 600.0)
+
+
+async def test_follow_that_is_not_answered_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "FIRST_S", 0.01)
+    async with _following(False, False, True) as stage:
+        await until_async(lambda: len(stage.link.follows) == 3)
+
+        assert [event.detail for event in stage.of(events.BulkWentDown)] == ["no answer to LogFollow within 15 s"] * 2
+        await asyncio.sleep(0.05)
+        assert len(stage.link.follows) == 3  # answered: not asked again
+
+
+async def test_retry_now_asks_for_the_log_at_once(never: None) -> None:
+    async with _following(False, True) as stage:
+        await until_async(lambda: stage.of(events.BulkWentDown))
+
+        stage.following.retry_now()
+
+        await until_async(lambda: len(stage.link.follows) == 2)
+
+
+async def test_connection_that_goes_down_ends_the_asking(never: None) -> None:
+    async with _following(False) as stage:
+        await until_async(lambda: stage.of(events.BulkWentDown))
+
+        stage.following.bulk_down()
+        stage.following.retry_now()
+        await asyncio.sleep(0.02)
+
+        assert len(stage.link.follows) == 1
+
+
+async def test_answer_that_came_late_and_the_next_one_bring_each_line_once(never: None) -> None:
+    async with _following(False, True) as stage:
+        await until_async(lambda: stage.of(events.BulkWentDown))
+
+        stage.chunk(b"one\ntwo\n", 0)
+        stage.following.retry_now()
+        await until_async(lambda: len(stage.link.follows) == 2)
+        again = stage.link.follows[1]
+        stage.chunk(b"three\nfo", 8)
+        stage.chunk(b"three\nfour\n", again.offset)
+
+        assert again.offset == 8
+        assert stage.lines == ["one", "two", "three", "four"]
+        resumed = stage.following._flow.follow_operation(9)
+        assert (resumed.offset, resumed.fingerprint) == (19, b"one\ntwo\nthree\nfour\n".hex())
+
+
+async def test_every_byte_that_is_read_is_credited_once() -> None:
+    async with _following(True) as stage:
+        await until_async(lambda: stage.link.follows)
+        assert stage.link.follows[0].credit_bytes == CREDIT_BYTES
+        offset = 0
+        for count in (1, 700, 65_536, 12):
+            stage.chunk(b"x" * (count - 1) + b"\n", offset)
+            offset += count
+
+        await until_async(lambda: sum(stage.link.credits) == offset)
+
+        assert stage.link.credits == [offset]  # what came in one turn of the loop is credited in one word
+
+
+async def test_costly_chunks_are_credited_only_after_a_rest_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s = [0.0]
+    monkeypatch.setattr("console.engine.following.time.thread_time", lambda: cpu_s[0])
+    delays = _delays(monkeypatch)
+    async with _following(True) as stage:
+        await until_async(lambda: stage.link.follows)
+
+        def costly(event: Any, data: bytes, now: float) -> None:
+            cpu_s[0] += 0.03
+
+        monkeypatch.setattr(stage.following, "_take", costly)
+        for number in range(3):
+            stage.chunk(b"x\n", 2 * number)
+        assert stage.link.credits == []
+
+        await until_async(lambda: stage.link.credits)
+
+    assert stage.link.credits == [6]
+    assert delays[-3:] == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.09)]
+
+
+async def test_credit_that_is_owed_to_an_agent_that_is_gone_is_not_given_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with _following(True) as stage:
+        await until_async(lambda: stage.link.follows)
+        stage.chunk(b"x\n", 0)
+
+        stage.following.bulk_down()
+        stage.following.bulk_up()
+        await until_async(lambda: len(stage.link.follows) == 2)
+        stage.chunk(b"x" * CREDIT_BYTES + b"\n", 2)
+        await until_async(lambda: stage.link.credits)
+
+        assert stage.link.credits == [CREDIT_BYTES + 1]
+
+
+def _delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Note the delay of every timer of the loop."""
+    loop = asyncio.get_running_loop()
+    found: list[float] = []
+    call_later: Callable[..., asyncio.TimerHandle] = loop.call_later
+
+    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        if callback.__name__ == "_send_credit":
+            found.append(delay)
+        return call_later(delay, callback, *args, **kwargs)
+
+    monkeypatch.setattr(loop, "call_later", noting)
+    return found
