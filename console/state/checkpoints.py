@@ -29,7 +29,7 @@ class CheckpointLine(msgspec.Struct, frozen=True, gc=False):
 _WORDS = r"(?:the |a |new |model |training |full |distributed |async |optimizer |sharded ){0,3}"
 _COMPLETED: Final = re.compile(
     rf"\b(?:saved|wrote|finished (?:saving|writing)) {_WORDS}checkpoint\b"
-    r"|\bcheckpoint(?: \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b",
+    r"|\bcheckpoint(?: of size [\d.]+ \w+| \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b",
     re.IGNORECASE,
 )
 _STARTED: Final = re.compile(rf"\b(?:saving|writing) {_WORDS}checkpoint\b", re.IGNORECASE)
@@ -43,7 +43,9 @@ _PATH: Final = re.compile(r"\S*/\S*")
 _NAMED_STEP: Final = re.compile(
     rf"\b(?:step|iteration|iter)[ :=]+(?P<step>{INT})\b|@ (?P<updates>{INT}) updates", re.IGNORECASE
 )
-_PATH_STEP: Final = re.compile(r"(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]0*(?P<step>\d{1,12})(?![\d.]*[\d\w])")
+_PATH_STEP: Final = re.compile(
+    r"(?:(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]|(?<=[-_/])(?:ba|step))0*(?P<step>\d{1,12})(?![\d.]*[\d\w])"
+)
 
 
 def read_checkpoint(text: str) -> CheckpointLine | None:

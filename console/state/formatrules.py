@@ -107,14 +107,16 @@ NAMED_STEP: Final = rf"(?P<step>{INT})"
 STEP_OF: Final = rf"(?P<step>{INT})/(?P<total>{INT})"
 _END = r"(?![\w:/]|[.,]\d)"
 
-SPACED: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*)(?: ?[=:] {{0,9}}| {{1,9}})(?P<val>{VALUE}){_END}")
+SPACED: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]{{0,90}})(?: ?[=:] {{0,9}}| {{1,9}})(?P<val>{VALUE}){_END}")
 """`loss 1.2`, `loss=1.2`, `loss: 1.2`, whatever stands between the pairs."""
-COLON: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]*): {{0,9}}(?P<val>{VALUE}){_END}")
+COLON: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]{{0,90}}): {{0,9}}(?P<val>{VALUE}){_END}")
 RATE_LAST: Final = Lazy(rf"(?<![\w.])(?P<val>{VALUE}) ?(?P<key>tok/s|tokens/s)(?= *(?:[|,)]|$))")
 """`21.5K tok/s`."""
-PIPED: Final = Lazy(rf"(?P<key>[^|:]+): *(?P<val>{VALUE}) *(?=\||$)")
+PIPED: Final = Lazy(rf"(?:^|(?<=\|)) *(?P<key>[^|:\s][^|:]{{0,100}}): *(?P<val>{VALUE}) *(?=\||$)")
 """`grad norm: 1.2 | lm loss: 3.0 |`: keys hold blanks."""
-QUOTED: Final = Lazy(rf"""['"](?P<key>[^'"]+)['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s]|$)""")
+QUOTED: Final = Lazy(
+    rf"""['"](?P<key>[^'"]{{1,120}})['"]: *['"]?(?:np\.float\d\d\()?(?P<val>{VALUE})(?=['"),}}\]\s]|$)"""
+)
 """The pairs of a Python or JSON dictionary, the numbers quoted or not."""
 
 BAR: Final = (
@@ -178,7 +180,7 @@ _PREFIX = re.compile(
     # who: ranks of torchrun and of loggers, Ray's processes, labels of srun, mpirun, pdsh, compose and journald
     | \[?(?:rank|RANK|Rank|default|trainer)[ :]?(?P<rank>\d+)(?:\]:?|\[\d+\]\[\w+\]:|:(?=\s))
     | \((?:[\w.-]+\s)?pid=[^()]{1,60}\)
-    | \d{1,4}:(?=\s) | \[\d{1,4},\d{1,4}\]<std(?:out|err)>:
+    | \d{1,4}:(?=\s) | [a-z]\.[\w-]{1,60}/\d+(?=\s) | \[\d{1,4},\d{1,4}\]<std(?:out|err)>:
     | (?!step|iter|epoch|batch)[a-z][a-z.-]*\d+:(?=\s)
     | (?!step|iter|epoch|batch)[a-z][a-z_-]*[_-]\d+\s{1,9}\|(?=\s)
     | [A-Z][a-z]{2}\s[\s\d]\d\s\d\d:\d\d:\d\d\s[\w.-]{1,60}\s[\w./-]{1,60}(?:\[\d+\])?:
@@ -194,8 +196,8 @@ _PREFIX = re.compile(
     | (?:INFO|WARNING|DEBUG)(?=[\s|]) | (?:INFO|WARNING|DEBUG):(?:[A-Za-z_][\w.]{0,90}:)?
     | \[[\w.]+\.py:\d+(?::\w+)?\] | [\w.]+\.py:\d+(?=\s) | [\w.]+:\d+(?=\s+>>)
     | \[(?:titan|deepspeed)\] | root(?=\s-)
-    | \[[a-z_]\w{0,60}(?:\.\w{1,60}){1,9}\](?=\s)
-    | [A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,9}(?:(?=\s-\s)|:(?=\s)|:[\w<>]{1,60}:\d+(?=\s-\s))
+    | \[(?:__main__|[a-z_]\w{0,60}(?:\.\w{1,60}){1,9})(?::\d+)?\](?=[\s\[]) | \[PID:\d+\]
+    | [A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,9}(?:(?=\s[-|]\s)|:(?=\s)|:[\w<>]{1,60}:\d+(?=\s-\s))
     | __main__(?:(?=\s-\s)|:(?:[\w<>]{1,60}:\d+(?=\s-\s))?)
     | [\w.-]+:\d+\s+[\w.]+:\d+\s+(?=INFO)
     )*+""",

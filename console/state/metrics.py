@@ -48,6 +48,8 @@ SWITCH_AFTER: Final = 3
 """Step lines of one other format, with none of the chosen format between, that change the choice."""
 UNPROVEN_BAR_STEPS: Final = 50
 """An unlabelled bar shorter than this is taken for a loading bar while nothing else speaks for it."""
+MAX_COUNT: Final = 10**12
+"""No counter of steps is larger; `global_step=inf` is none at all."""
 MAX_RECORD_LINES: Final = 500
 """Lines of one record that are read; what still follows is no record of a trainer."""
 UNPROVEN_BAR_RATE: Final = 20.0
@@ -227,7 +229,7 @@ class Parser:
 
     def _open(self, record: _Record) -> list[Sample]:
         """Hand out a record's step as soon as it is known."""
-        if "step" not in record.reading.fields:
+        if _count(record.reading.fields, "step") is None:
             return []
         sample = self._sample(record.format, record.reading, record.line, record.rank, live=record.live)
         record.told = True
@@ -320,7 +322,7 @@ class Parser:
 
     def _is_training(self, fmt: Format, reading: Reading) -> bool:
         """Whether an unlabelled bar is that of the training."""
-        step, total = int(reading.fields.get("step", 0)), int(reading.fields.get("total", 0))
+        step, total = _count(reading.fields, "step") or 0, _count(reading.fields, "total") or 0
         if step <= 0 or step > total:
             return False  # nothing was done yet
         if (stated := self._totals.get(_log_of(fmt))) is not None:
@@ -354,10 +356,10 @@ class Parser:
 
     def _sample(self, fmt: Format, reading: Reading, line: RawLine, rank: str | None, *, live: bool) -> Sample | None:
         kind, fields = reading.rule.kind, reading.fields
-        stated = step = _training_step(fields) if "step" in fields or "global_step" in fields else None
+        stated = step = _training_step(fields)
         if step is not None and reading.rule.epoch_from is not None and "global_step" not in fields:
-            epochs = max(0, int(fields.get("epoch", 0)) - reading.rule.epoch_from)
-            step += epochs * int(fields.get("total", 0))
+            epochs = max(0, (_count(fields, "epoch") or 0) - reading.rule.epoch_from)
+            step += epochs * (_count(fields, "total") or 0)
         if kind is Kind.STEP:
             if step is not None and not self._is_news(step, rank, reading) and not self._each_line:
                 return None
@@ -365,11 +367,12 @@ class Parser:
             self._last_rank = rank
         if kind is Kind.HEADER:
             self._rates.learn(reading)
-        if "total" in fields and not reading.rule.unlabelled and reading.rule.epoch_from is None:
+        total = _count(fields, "total")
+        if total is not None and not reading.rule.unlabelled and reading.rule.epoch_from is None:
             if kind is Kind.HEADER:
-                self._totals[_log_of(fmt)] = int(fields["total"])
+                self._totals[_log_of(fmt)] = total
             else:
-                self._totals.setdefault(_log_of(fmt), int(fields["total"]))
+                self._totals.setdefault(_log_of(fmt), total)
         rate = self._rates.of(reading, step, line.at, live=live)
         return self._build(fmt, reading, line, step=step, stated=stated, rate=rate)
 
@@ -385,8 +388,9 @@ class Parser:
         continues: bool = False,
     ) -> Sample:
         kind, fields = reading.rule.kind, reading.fields
-        states_total = "total" in fields and reading.rule.epoch_from is None
-        total = int(fields["total"]) if states_total else self._totals.get(_log_of(fmt))
+        total = _count(fields, "total") if reading.rule.epoch_from is None else None
+        if total is None:
+            total = self._totals.get(_log_of(fmt))
         extra = {key: value for key, value in reading.extra.items() if math.isfinite(value)}
         if reading.rule.scope is Scope.RANK:
             extra |= {f"worker_{key}": value for key, value in fields.items() if math.isfinite(value)}
@@ -422,7 +426,7 @@ class Parser:
     def _follow(self, fmt: Format, reading: Reading, step: int | None) -> int | None:
         """Note a step line, and return the step that it belongs to."""
         if reading.rule.bar and step is not None:
-            self._bar = (step, int(reading.fields.get("total", 0)))
+            self._bar = (step, _count(reading.fields, "total") or 0)
         elif step is None and fmt.step_from_bar and self._bar is not None:
             self._bar_proven = True
             step = self._bar[0]
@@ -435,8 +439,15 @@ def _log_of(fmt: Format) -> str:
     return fmt.family or fmt.name
 
 
-def _training_step(fields: dict[str, float]) -> int:
-    return int(fields["global_step"] if "global_step" in fields else fields["step"])
+def _training_step(fields: dict[str, float]) -> int | None:
+    step = _count(fields, "global_step")
+    return step if step is not None else _count(fields, "step")
+
+
+def _count(fields: dict[str, float], name: str) -> int | None:
+    """Return a counter; None where there is none, or no counter would hold such a number."""
+    value = fields.get(name)
+    return int(value) if value is not None and 0 <= value < MAX_COUNT else None
 
 
 def _loss_state(fmt: Format, fields: dict[str, float]) -> str | None:

@@ -43,7 +43,7 @@ _SHAPES: Final[tuple[tuple[str, str], ...]] = (
     ("number", r"of parameters|parameters:"),
     ("num", r"(?:non-)?decayed parameter tensors|\. ?\w+ ?\w* ?(?:model )?params"),
     ("num.", r"(?:shared|expert|trainable|model)\b.*params"),
-    ("Total", r"(?:steps|parameters|params|samples|batch size|tokens|memory size|non-parameters|num|training)\b"),
+    ("Total", r"(?:steps|parameters|params|samples|batch size|memory size|non-parameters|num|training)\b"),
     ("Trainable", r"param(?:eter)?s\b"),
     ("trainable", r"params: "),
     ("Filtered", r"(?:\w+ ){0,3}dataset\b"),
@@ -113,10 +113,10 @@ _SHAPES: Final[tuple[tuple[str, str], ...]] = (
 """First word of the record, and what must follow it."""
 
 _ANYWHERE: Final = Lazy(
-    rf"Namespace\(\w+=|[a-z][\w-]{{1,60}} \.{{3,}} ?\S|-{{8,}} (?:end of )?arguments -{{8,}}"
-    rf"|\| \w[\w ]{{0,40}}\| [\w./-]+ +\|$|params? initialized|vocab_size: {INT}$"
+    r"Namespace\(\w+=|[A-Za-z][\w-]{1,60} \.{3,} +\S|-{8,} (?:end of )?arguments -{8,}"
+    r"|\w[\w ]{0,40}\| [\w./,-]{1,60} +\|$"  # a table of two columns, as llm.c prints it
 )
-_STARTS: Final = ("Namespace(", "----", "| ")
+_STARTS: Final = ("Namespace(", "----")
 _SEQ_LEN: Final = Lazy(rf"\b(?:max_)?seq(?:uence)?_len(?:gth)?=(?P<seq_len>{INT})\b")
 
 STARTUP: Final = Format(name="start-up", title="what a program says before it trains", literals=(), rules=())
@@ -144,7 +144,9 @@ def read_startup(text: str, start: int) -> Reading | None:
         after = text.index(word, start) + len(word)
         if any(shape.match(text, after) for shape in shapes):
             return Reading(_RULE, {}, {}, None)
-    if (word.startswith(_STARTS) or " ..." in text[start : start + 70] or word == "|") and _ANYWHERE.match(text, start):
+    if (word.startswith(_STARTS) or " ..." in text[start : start + 70] or text.endswith("|")) and _ANYWHERE.match(
+        text, start
+    ):
         fields: dict[str, float] = {}
         if (found := _SEQ_LEN.search(text, start)) is not None:
             value = parse_number(found["seq_len"])

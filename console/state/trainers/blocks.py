@@ -101,7 +101,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"\[step={NAMED_STEP}/(?:(?P<total>{INT})|\?+)(?:,epoch=\d+[^,\]]*)?(?:,eta=(?P<eta>[^,\]]+))?[^\]]*\]\s*$"
+                    rf"\[step={NAMED_STEP}/(?:(?P<total>{INT})|\?+)(?:,epoch=\d{{1,9}})?(?:,eta=(?P<eta>[^,\]]{{1,40}}))?(?:,[^,\]]{{1,60}}){{0,6}}\]\s*$"
                 ),
                 opens=True,
             ),

@@ -165,8 +165,9 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(
                     r"Epoch (?P<epoch>\d+): (?:: )?(?: *\d{1,3}%)?\|?[^|]{0,400}\|? *"
-                    rf"(?P<step>{INT}) */ *(?:(?P<total>{INT})|\?) *\[[\d:]+<(?P<eta>[^,\]]*), *"
-                    r"(?:(?P<steps_per_s>[\d.]+) ?it/s|(?P<step_s>[\d.]+) ?s/it|\?it/s)(?:,(?P<rest>[^\]]*))?\]"
+                    rf"(?P<step>{INT}) */ *(?:(?P<total>{INT})|\?) *\[[\d:]+<(?P<eta>[^,\]]*)"
+                    r"(?:, *(?:(?P<steps_per_s>[\d.]+) ?it/s|(?P<step_s>[\d.]+) ?s/it|\? ?it/s))?"
+                    r"(?:,(?P<rest>[^\]]*))?\]"
                 ),
                 pairs=(SPACED,),
                 bar=True,

@@ -231,8 +231,9 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"step +{STEP_OF} *\| *(?:train )?loss {NAMED_LOSS}(?: \([^)]*\))? ?\|(?P<rest> *norm .*?)"
-                    r"\(?(?P<step_ms>[\d.]+) ms *\|.*?(?P<tok_s>[\d.,]+) tok/s\)? *$"
+                    rf"step +{STEP_OF} *\| *(?:train )?loss {NAMED_LOSS}(?: \([^)|]{{1,20}}\))? ?\|"
+                    r"(?P<rest> *norm [^|]{1,60}\| *lr [^|]{1,60})\| *\(?(?P<step_ms>[\d.]{1,20}) ms *\|"
+                    r"(?:[^|]{1,60}\|)? *(?P<tok_s>[\d.,]{1,20}) tok/s\)? *$"
                 ),
                 pairs=(SPACED,),
             ),

@@ -59,7 +59,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"\[?[Ss]tep[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?\]?[,;:]? +"
+                    rf"\[?[Ss]tep[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?\]?[,;:]? ++"
                     r"(?P<rest>[^|].*\btok(?:ens)?[/_]s\b.*)"
                 ),
                 pairs=(SPACED, RATE_LAST),

@@ -1,0 +1,127 @@
+"""What must come out of single lines of each trainer, as `formats` shows them; and of what only looks like one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.state.formatrules import Kind
+from console.state.recognise import Recogniser, Row
+from tests.state.trainerlines import LINES, NOTHING, Case
+
+CASES = [(trainer, case) for trainer, cases in LINES.items() for case in cases]
+
+PREFIXES = [
+    "[rank1]: ",
+    "[default3]:",
+    "(TrainActor pid=4121, ip=10.0.0.3) ",
+    "  3: ",
+    "[1,3]<stdout>:",
+    "node12: ",
+    "trainer-1  | ",
+    "Mar  9 22:41:07 node7 python[4121]: ",
+    "2026-03-09T22:41:07.004123456Z ",
+    "2026-03-09 22:41:07,004 - INFO - ",
+    "2026-03-09 22:41:07.004 | INFO     | __main__:main:42 - ",
+    "[2026-03-09 22:41:07,004][__main__][INFO] - ",
+    "INFO:root:",
+    "INFO 03-09 22:41:07 ",
+    "\x1b[38;5;12m",
+    "\0\0\0",
+    "\ufffd",
+]
+OWN_STARTS = ("=", "O", "\\", '"', "\r")
+"""Banners are known by how they begin."""
+
+
+def rows(data: bytes, *cuts: int) -> list[Row]:
+    recogniser = Recogniser()
+    found, place = [], 0
+    for cut in [*sorted(cut % (len(data) + 1) for cut in cuts), len(data)]:
+        found += recogniser.feed(data[place:cut])
+        place = cut
+    return [*found, *recogniser.end()]
+
+
+def said(row: Row) -> Case:
+    return Case("", str(row.kind), row.step, row.loss, row.tok_s)
+
+
+@pytest.mark.parametrize(("trainer", "case"), CASES)
+def test_line_says_what_the_trainer_meant(trainer: str, case: Case) -> None:
+    found = rows(case.line.encode() + b"\n")
+
+    assert [said(row) for row in found] == [case._replace(line="")]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_stands_before_a_record_changes_nothing(prefix: str) -> None:
+    plain = [case for _, case in CASES if "\n" not in case.line and case.line.lstrip()[:1] not in OWN_STARTS]
+
+    wrong = [
+        case
+        for case in plain
+        if [said(row) for row in rows(f"{prefix}{case.line}\r\n".encode())] != [case._replace(line="")]
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("trainer", LINES)
+def test_lines_say_the_same_when_they_follow_each_other(trainer: str) -> None:
+    lines = [case.line for case in LINES[trainer]]
+    starts = {1 + sum(before.count("\n") + 1 for before in lines[:index]): index for index in range(len(lines))}
+
+    found = {row.line: row for row in rows("\n".join(lines).encode())}
+
+    assert set(found) == set(starts)
+    wrong = {
+        lines[index]: (said(found[line]), LINES[trainer][index]._replace(line=""))
+        for line, index in starts.items()
+        if said(found[line]) != LINES[trainer][index]._replace(line="")
+    }
+    assert wrong == {}
+
+
+def test_every_trainer_has_lines_of_its_own() -> None:
+    assert min(len(cases) for cases in LINES.values()) >= 10
+
+
+@pytest.mark.parametrize("line", NOTHING)
+def test_line_of_something_else_says_nothing(line: str) -> None:
+    (row,) = rows(line.encode())
+
+    assert row.kind in (Kind.OTHER, Kind.HEADER)
+    assert (row.step, row.loss, row.tok_s, row.rate) == (None, None, None, None)
+
+
+piece = st.sampled_from([*(case.line for _, case in CASES), *NOTHING, "\r", "\n", "    x=1", ""]) | st.text(max_size=30)
+
+
+@given(st.lists(piece, max_size=12), st.lists(st.integers(0, 9000), max_size=6))
+def test_rows_do_not_depend_on_how_the_bytes_came(pieces: list[str], cuts: list[int]) -> None:
+    data = "\n".join(pieces).encode(errors="replace")
+
+    assert rows(data, *cuts) == rows(data)
+
+
+def test_verdict_names_the_format_and_why() -> None:
+    recogniser = Recogniser()
+    list(recogniser.feed(b"hello\nstep 1 | loss 2.5 | tok/s 9\nstep 2 | loss 2.5 | tok/s 9\n"))
+    list(recogniser.end())
+
+    verdict = recogniser.verdict()
+
+    assert (verdict.format, verdict.lines, verdict.understood, verdict.steps) == ("dflash", 3, 2, 2)
+    assert verdict.why == "2 step lines, the first is line 2"
+
+
+def test_unknown_log_says_so() -> None:
+    recogniser = Recogniser()
+    list(recogniser.feed(json.dumps({"a": 1}).encode()))
+    list(recogniser.end())
+
+    assert recogniser.verdict().format is None
