@@ -30,6 +30,7 @@ from typing import Any, Final
 
 import msgspec
 
+from console.configfile import is_format_file
 from console.state.formatrules import (
     COLON,
     FIELDS,
@@ -80,14 +81,9 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     refuses: list[str] = []
 
 
-def is_file(chosen: str) -> bool:
-    """Whether a configured format names a file, not a known format or a pattern."""
-    return "(?P<" not in chosen and (chosen.endswith(".toml") or "/" in chosen)
-
-
-def resolve(chosen: str, base: Path | None = None) -> str | Format:
+def resolve(chosen: str) -> str | Format:
     """Return a configured format as `Parser` takes it, read from its file where it names one. Raises: FormatError."""
-    return load((base or Path()) / Path(chosen).expanduser()) if is_file(chosen) else chosen
+    return load(Path(chosen).expanduser()) if is_format_file(chosen) else chosen
 
 
 def load(path: Path) -> Format:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from console import protocol
+from console import formatfile, protocol
 from console.config import Target
 from console.engine import requests
 from console.link import entry
@@ -270,7 +270,7 @@ def understood(target: Target, data: bytes, offset: int, path: str) -> tuple[str
     """Return state, sentence and reason: how much of a log's end, which begins at `offset`, can be read."""
     splitter = LineSplitter(offset, mid_line=offset > 0)
     lines = [line for line in splitter.feed(data, offset, 0.0) if not line.frame][-LOG_LINES:]
-    parser = Parser(target.metrics.format, target.metrics.tokens_per_step)
+    parser = Parser(formatfile.resolve(target.metrics.format), target.metrics.tokens_per_step)
     for line in lines:
         parser.feed(line, live=False)
     found = parser.understood

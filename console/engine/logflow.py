@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from console import formatfile
 from console.config import Metrics
 from console.protocol import LogEvent, LogFollow
-from console.state.formatrules import Kind
+from console.state.formatrules import Format, Kind
 from console.state.lines import LineSplitter, RawLine
 from console.state.logbuffer import LogBuffer
 from console.state.metrics import Parser, Sample
@@ -61,10 +62,12 @@ class LogFlow:
     """Bytes before this were written before we came: their arrival tells nothing. None until the first word of it."""
     _before: bytes = b""
     _splitter: LineSplitter = field(default_factory=LineSplitter)
+    _format: str | Format = field(init=False)
     _parser: Parser = field(init=False)
 
     def __post_init__(self) -> None:
-        self._parser = Parser(self.metrics.format, self.metrics.tokens_per_step)
+        self._format = formatfile.resolve(self.metrics.format)
+        self._parser = Parser(self._format, self.metrics.tokens_per_step)
 
     # -- where to go on -----------------------------------------------------------------------------------------------
 
@@ -73,7 +76,7 @@ class LogFlow:
         self.path, self.pid, self.dev, self.inode = path, pid, None, None
         self.history_until, self._before = None, b""
         self._splitter = LineSplitter()
-        self._parser = Parser(self.metrics.format, self.metrics.tokens_per_step)
+        self._parser = Parser(self._format, self.metrics.tokens_per_step)
         self.buffer.clear()
         for name in [name for name in self.series if not name.startswith("gpu_memory:")]:
             del self.series[name]

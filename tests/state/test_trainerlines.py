@@ -39,7 +39,8 @@ OWN_STARTS = ("=", "O", "\\", '"', "\r")
 
 def rows(data: bytes, *cuts: int) -> list[Row]:
     recogniser = Recogniser()
-    found, place = [], 0
+    found: list[Row] = []
+    place = 0
     for cut in [*sorted(cut % (len(data) + 1) for cut in cuts), len(data)]:
         found += recogniser.feed(data[place:cut])
         place = cut

@@ -1,0 +1,105 @@
+"""`formats` as scripts and people meet it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from console.cli import cli
+from console.commands.options import Called
+from console.reasons import ConsoleError
+from console.state.formats import FORMATS
+
+LOG = (
+    "nohup: ignoring input\n"
+    "[rank0]: step:  3  loss:  9.5000  grad_norm:  1.2500  tps: 1,024  mfu: 1.00%\n"
+    "[step=7/900,epoch=0]\n    train/CrossEntropyLoss=8.25\n    throughput/device/tokens_per_second=2,048\n"
+    "step 8 | loss nan | tok/s 21.5K\n"
+    "hello \x1b[31mred\x1b[0m\n"
+    " 17%|#7 | 170/1000 [00:10<00:50, 16.0it/s]\r 18%|#8 | 180/1000 [00:11<00:49, 16.0it/s]"
+)
+
+
+def run(*words: str, given: str | None = None) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, ["formats", *words], input=given, standalone_mode=False, obj=Called())
+    if result.exception is not None:
+        raise result.exception
+    return int(result.return_value), result.stdout
+
+
+@pytest.mark.parametrize("by", ["file", "stdin"])
+def test_json_has_an_object_for_each_line_and_one_for_the_log(tmp_path: Path, by: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(LOG)
+
+    code, out = run(str(path), "--json") if by == "file" else run("-", "--json", given=LOG)
+
+    *rows, verdict = [json.loads(line) for line in out.splitlines()]
+    names = ("line", "kind", "step", "loss", "tok_s", "rate", "scope")
+    told = [tuple(row[name] for name in names) for row in rows]
+    assert code == 0
+    assert told == [
+        (1, "header", None, None, None, None, None),
+        (2, "step", 3, 9.5, None, 1024.0, "per_device"),
+        (3, "step", 7, 8.25, None, 2048.0, "per_device"),
+        (6, "step", 8, None, 21500.0, 21500.0, "global"),
+        (7, "other", None, None, None, None, None),
+        (8, "step", 180, None, None, None, None),
+    ]
+    assert rows[3]["loss_state"] == "nan"
+    assert [row["format"] for row in rows] == [None, "torchtitan", "olmo", "dflash", None, "hf-trainer"]
+    assert (verdict["line"], verdict["kind"], verdict["lines"], verdict["understood"]) == (None, "verdict", 8, 5)
+    assert all(row["schema"] == 1 for row in [*rows, verdict])
+
+
+def test_text_shows_every_line_and_why_a_format_won(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("starting\n" + "".join(f"step {n} | loss 2.5 | tok/s 20,000\n" for n in (1, 2, 3)))
+
+    _, out = run(str(path))
+
+    lines = out.splitlines()
+    assert lines[1].split() == ["1", "other", "-", "-", "-", "-", "-", "starting"]
+    assert lines[2].split()[:7] == ["2", "step", "1", "2.5", "20000", "global", "dflash"]
+    assert lines[-1] == "format dflash: 3 step lines, the first is line 2 (3 of 4 lines understood)"
+
+
+def test_control_characters_stay_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"a\x07b\x1b]0;t\x07\n")
+
+    _, out = run(str(path))
+
+    assert "\x1b" not in out
+    assert "\x07" not in out
+
+
+def test_format_of_ones_own_is_tried_on_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("it 5 v 7\nit 6 v 8\n")
+
+    _, out = run(str(path), "--json", "--format", r"it (?P<step>\d+) v (?P<tok_s>\d+)")
+
+    *rows, verdict = [json.loads(line) for line in out.splitlines()]
+    assert [(row["step"], row["tok_s"]) for row in rows] == [(5, 7.0), (6, 8.0)]
+    assert verdict["why"] == "it was asked for; it reads 2 step lines"
+
+
+def test_unusable_format_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("x\n")
+
+    with pytest.raises(ConsoleError, match="did you mean"):
+        run(str(path), "--format", "megatrn")
+
+
+def test_without_a_file_the_formats_are_listed() -> None:
+    _, out = run()
+    _, as_json = run("--json")
+
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [fmt.name for fmt in FORMATS]
+    rates = {entry["format"]: entry["rates"] for entry in map(json.loads, as_json.splitlines())}
+    assert rates["torchtitan"] == {"tps": "per_device", "wps": "per_device"}
