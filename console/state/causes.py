@@ -16,6 +16,7 @@ from msgspec import Struct
 from console.reasons import Reason
 from console.state.events import LogLine
 from console.state.gpumemory import is_held_by_others
+from console.state.lazy import lazy
 from console.state.sign import Sign, Trust
 from console.state.signs import may_be_sign, sign_of
 from console.state.signs_group import CONSEQUENCES
@@ -46,32 +47,30 @@ GOES_ON_ALONE: Final = 3
 _RECOVERY_LINES: Final = 3
 _MESSAGE_LINES: Final = 3
 
-_CONSEQUENCE: Final = re.compile(CONSEQUENCES)
-_NO_EXCEPTION: Final = re.compile(
+_CONSEQUENCE: Final = lazy(CONSEQUENCES)
+_NO_EXCEPTION: Final = lazy(
     r"ChildFailedError|CalledProcessError|Process(?:Raised|Exited)Exception|resource_tracker|SignalException"
 )
-_TABLE_ROW: Final = re.compile(r"^ +(?:exitcode|traceback|Reason|Exit Code) *: ")
+_TABLE_ROW: Final = lazy(r"^ +(?:exitcode|traceback|Reason|Exit Code) *: ")
 """Rows of torchrun's table of failures and of kubectl's; any other indented line is source code or a stack."""
-_TRACEBACK: Final = re.compile(r"Traceback \(most recent call last\)(?::| ─+╮)?\s*$")
-_IGNORED: Final = re.compile(
-    r"^Exception ignored (?:in|on|while)\b|^--- Logging error ---|^Error in atexit\._run_exitfuncs"
-)
+_TRACEBACK: Final = lazy(r"Traceback \(most recent call last\)(?::| ─+╮)?\s*$")
+_IGNORED: Final = lazy(r"^Exception ignored (?:in|on|while)\b|^--- Logging error ---|^Error in atexit\._run_exitfuncs")
 _EXCEPTION_NAME: Final = (
     r"(?:[a-zA-Z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Refused|NotFound|Failure)\w*"
 )
-_EXCEPTION: Final = re.compile(rf"^{_EXCEPTION_NAME}(?:: .*|:)?$")
-_MERGED: Final = re.compile(r"^(?:[A-Z]\w*?(?:Error|Exception)){2,}\b")
-_ANY_DOTTED: Final = re.compile(r"^(?:[a-zA-Z_]\w*\.)*[A-Z_]\w*(?:: .*|:)?$|^(?:[a-z_]\w*\.)+[a-z_]\w*(?:: .*)?$")
-_WARNING: Final = re.compile(r"^\W{0,4}(?:[\w./-]+:\d+: )?(?:\w+\.)*\w*Warning\b")
-_METRIC: Final = re.compile(r"^\S+: *[-+]?[\d.]+(?:e[-+]?\d+)?%?$")
+_EXCEPTION: Final = lazy(rf"^{_EXCEPTION_NAME}(?:: .*|:)?$")
+_MERGED: Final = lazy(r"^(?:[A-Z]\w*?(?:Error|Exception)){2,}\b")
+_ANY_DOTTED: Final = lazy(r"^(?:[a-zA-Z_]\w*\.)*[A-Z_]\w*(?:: .*|:)?$|^(?:[a-z_]\w*\.)+[a-z_]\w*(?:: .*)?$")
+_WARNING: Final = lazy(r"^\W{0,4}(?:[\w./-]+:\d+: )?(?:\w+\.)*\w*Warning\b")
+_METRIC: Final = lazy(r"^\S+: *[-+]?[\d.]+(?:e[-+]?\d+)?%?$")
 _DURING: Final = "During handling of the above exception"
 _DIRECT: Final = "direct cause of the following exception"
-_ERROR_SHAPE: Final = re.compile(
+_ERROR_SHAPE: Final = lazy(
     r"^(?:fatal|error|panic|Error|FATAL|ERROR|Fatal Python error|fatal error|E)\b:? |"
     r"\b(?:Training|training|run|Run|job|Job|step|Step|worker|Worker|process|Process) (?:\S+ )?(?:failed|crashed"
     r"|died|aborted)\b|\b(?:[Uu]ncaught|[Uu]nhandled)\b"
 )
-_HANDLED: Final = re.compile(
+_HANDLED: Final = lazy(
     r"(?i)\b(?:re-?try(?:ing)?|re-?tried|retries left|caught|handled|recover(?:ed|ing)|ignor(?:ed|ing)|skip(?:ped"
     r"|ping)?|fall(?:ing|s)? back|fell back"
     r"|fallback|suppressed|resolved|continuing|going on|carrying on|proceeding|will (?:be )?re-?(?:try|tried|start)"
@@ -79,15 +78,15 @@ _HANDLED: Final = re.compile(
     r"|re-?connect(?:ed|ing)|re-?running|halv(?:ed|ing)|reduc(?:ed|ing) (?:the )?(?:micro-?)?batch|restart(?:ed"
     r"|ing) (?:the )?worker|respawn\w*|succeeded)\b"
 )
-_NO_EVENT: Final = re.compile(
+_NO_EVENT: Final = lazy(
     r"(?i)\b(?:if (?:you|we|it|this|any|a|the|there)\b.{0,40}\b(?:see|get|hit|encounter|run into|experience|occurs?"
     r"|happens?|fails?|raises?|goes|is)\b|in case of|to (?:avoid|prevent|debug)"
     r"|simulat\w+|handler (?:for|installed)|would (?:be|cause)|can cause|may cause|might cause|errors? like|such as"
     r"|checks? (?:for|passed)|test(?:ed|ing)? for|no (?:\w+ )?errors?"
     r"|0 (?:\w+ )?errors?|without (?:\w+ )?errors?)\b"
 )
-_ORDINARY: Final = re.compile(r"[A-Za-z]{2}|%\|")
-_NOISE: Final = re.compile(
+_ORDINARY: Final = lazy(r"[A-Za-z]{2}|%\|")
+_NOISE: Final = lazy(
     r"^\s|^wandb:|^Exception raised from|^frame #|^#\d|^\^C|^[-=*#~─╭╰│]{3,}|^\*{3}|^During |^The above "
     r"|^For debugging|^Compile with|^CUDA kernel errors"
     r"|^Set TORCH|^You can suppress|^Search for|^Device-side|^\(most recent|^Please |^See |^Note:|^Hint|^Tip"
@@ -335,7 +334,7 @@ def telling_line(lines: Sequence[LogLine]) -> str:
     return next((bare(line.text) for line in reversed(lines) if re.search(r"\w", line.text)), "")
 
 
-_RANK: Final = re.compile(r"^(?:\[?(?:default)?\d+\]?:|\[rank ?\d+\]:?|\(\w+ pid=\d+\)|rank ?\d+:) ?", re.IGNORECASE)
+_RANK: Final = lazy(r"^(?:\[?(?:default)?\d+\]?:|\[rank ?\d+\]:?|\(\w+ pid=\d+\)|rank ?\d+:) ?", re.IGNORECASE)
 
 
 def bare(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from console.state.formatrules import INT, parse_number
+from console.state.lazy import lazy
 
 
 class CheckpointState(StrEnum):
@@ -27,23 +28,23 @@ class CheckpointLine(msgspec.Struct, frozen=True, gc=False):
 
 
 _WORDS = r"(?:the |a |new |model |training |full |distributed |async |optimizer |sharded ){0,3}"
-_COMPLETED: Final = re.compile(
+_COMPLETED: Final = lazy(
     rf"\b(?:saved|wrote|finished (?:saving|writing)) {_WORDS}checkpoint\b"
     r"|\bcheckpoint(?: of size [\d.]+ \w+| \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b",
     re.IGNORECASE,
 )
-_STARTED: Final = re.compile(rf"\b(?:saving|writing) {_WORDS}checkpoint\b", re.IGNORECASE)
-_OTHER: Final = re.compile(
+_STARTED: Final = lazy(rf"\b(?:saving|writing) {_WORDS}checkpoint\b", re.IGNORECASE)
+_OTHER: Final = lazy(
     r"\b(?:load(?:ed|ing)?|resum\w*|restor\w*|delet\w*|remov\w*|skip\w*|fail\w*|error|could not|can "
     r"?not|unable|every|never"
     r"|not saved|will be|before|disabled|interval|without|last|latest|no)\b|[fF][\"']|\bprint|\blog(?:ger)?\.",
     re.IGNORECASE,
 )
-_PATH: Final = re.compile(r"\S*/\S*")
-_NAMED_STEP: Final = re.compile(
+_PATH: Final = lazy(r"\S*/\S*")
+_NAMED_STEP: Final = lazy(
     rf"\b(?:step|iteration|iter)[ :=]+(?P<step>{INT})\b|@ (?P<updates>{INT}) updates", re.IGNORECASE
 )
-_PATH_STEP: Final = re.compile(
+_PATH_STEP: Final = lazy(
     r"(?:(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]|(?<=[-_/])(?:ba|step))0*(?P<step>\d{1,12})(?![\d.]*[\d\w])"
 )
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from console.state.events import LogLine
+from console.state.lazy import lazy
 from console.state.speech import hear
 
-_ENDED_WELL: Final = re.compile(
+_ENDED_WELL: Final = lazy(
     r"\b(?:training|train|finetuning|fine-tuning|pretraining|run|job|experiment)\b.{0,40}\b(?:complete|completed"
     r"|finished|done|succeeded|ended successfully)\b"
     r"|\b(?:done|finished|completed) (?:with )?(?:the )?(?:training|finetuning|fine-tuning|pretraining)\b"
@@ -23,24 +24,24 @@ _ENDED_WELL: Final = re.compile(
     r"|\bearly stopping (?:triggered|condition met)\b|\btraining time[: ]+\d+:\d+:\d+|\btotal training time\b",
     re.IGNORECASE,
 )
-_NOT_THE_END: Final = re.compile(
+_NOT_THE_END: Final = lazy(
     r"\b(?:not|never|fail\w*|error|before|until|incomplete|will be|when|once|if|while|unless|epoch|phase|stage|round"
     r"|warm-?up|eval\w*|valid\w*|download\w*|load\w*"
     r"|tokeni[sz]\w*|compil\w*|preprocess\w*|so far|steps? \d+ of|percent|reward model|tokenizer|split)\b",
     re.IGNORECASE,
 )
-_NO_ERRORS: Final = re.compile(
+_NO_ERRORS: Final = lazy(
     r"\b(?:0|no|zero|without(?: any)?) (?:errors?|failures?|failed)\b(?:\(s\))?|\b(?:errors?|failures?"
     r"|failed)[ :=]+0\b|\b(?:with )?exit code 0\b",
     re.IGNORECASE,
 )
-_STILL_WAITS: Final = re.compile(
+_STILL_WAITS: Final = lazy(
     r"\b(?:wait(?:ing)?|finali[sz]ing|upload(?:ing)?|sync(?:ing|hroni[sz]ing)|flush(?:ing)?|join(?:ing)?"
     r"|shut(?:ting)? ?down|tear(?:ing)? ?down|clean(?:ing)? ?up"
     r"|still (?:running|alive|there)|not exit\w*|process group|destroy\w*|draining|closing|terminating workers)\b",
     re.IGNORECASE,
 )
-_GONE_AT_LAST: Final = re.compile(
+_GONE_AT_LAST: Final = lazy(
     r"\bSynced\b|\bFind logs at\b|\bexited\b|\bbye\b|\ball (?:files|uploads|workers) (?:\w+ )?(?:synced|done"
     r"|finished|exited)\b",
     re.IGNORECASE,

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from console.state.lazy import lazy
+
 
 class Kind(StrEnum):
     """What a line reports."""
@@ -126,8 +128,8 @@ BAR: Final = (
 """A tqdm bar that counts iterations or steps; downloads (`MB/s`) and data sets (`examples/s`) are not of this shape."""
 
 _SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9}
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?![\d,])")
-_SUFFIXED = re.compile(r"(?P<number>[-+\d.eE]+)(?P<suffix>[KMG]?)(?:it)?", re.IGNORECASE)
+_GROUPED = lazy(r"[-+]?\d{1,3}(?:,\d{3})+(?![\d,])")
+_SUFFIXED = lazy(r"(?P<number>[-+\d.eE]+)(?P<suffix>[KMG]?)(?:it)?", re.IGNORECASE)
 
 
 def parse_number(text: str) -> float | None:
@@ -150,11 +152,9 @@ def parse_number(text: str) -> float | None:
         return None
 
 
-_DURATION_PART: Final = re.compile(
-    r"(\d+(?:\.\d+)?) ?(d|h|m|s)(?:ays?|ours?|in(?:ute)?s?|ec(?:ond)?s?)?(?![A-Za-z]),? ?"
-)
+_DURATION_PART: Final = lazy(r"(\d+(?:\.\d+)?) ?(d|h|m|s)(?:ays?|ours?|in(?:ute)?s?|ec(?:ond)?s?)?(?![A-Za-z]),? ?")
 _UNIT_S: Final = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
-_CLOCK: Final = re.compile(r"(?:(?P<days>\d+) days?, )?(?P<parts>\d{1,6}(?::\d{1,2}){1,2})(?:\.\d+)?$")
+_CLOCK: Final = lazy(r"(?:(?P<days>\d+) days?, )?(?P<parts>\d{1,6}(?::\d{1,2}){1,2})(?:\.\d+)?$")
 
 
 def parse_duration(text: str) -> float | None:
@@ -174,7 +174,7 @@ def parse_duration(text: str) -> float | None:
     return seconds if place and place == len(text) else None
 
 
-_PREFIX = re.compile(
+_PREFIX = lazy(
     r"""(?:
       \s+ | [\ufffd\u2400]+ | [-:|>]+(?=\s)
     # who: ranks of torchrun and of loggers, Ray's processes, labels of srun, mpirun, pdsh, compose and journald

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from console.state.lazy import lazy
+
 _UNITS: Final = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 _SIZE: Final = r"([\d.]+) (bytes|[KMG]i?B)"
-_CAPACITY: Final = re.compile(rf"total capacity of {_SIZE}|; {_SIZE} total capacity")
-_FREE: Final = re.compile(rf"of which {_SIZE} is free|; {_SIZE} free")
-_OURS: Final = re.compile(rf"this process has {_SIZE} memory in use")
-_OTHERS: Final = re.compile(rf"(?<!\w)Process \d+ has {_SIZE} memory in use")
-_ALLOCATED: Final = re.compile(rf"memory {_SIZE} is allocated by PyTorch|; {_SIZE} already allocated")
-_CACHED: Final = re.compile(rf"and {_SIZE} is reserved by PyTorch but unallocated")
-_RESERVED: Final = re.compile(rf"{_SIZE} reserved in total by PyTorch")
+_CAPACITY: Final = lazy(rf"total capacity of {_SIZE}|; {_SIZE} total capacity")
+_FREE: Final = lazy(rf"of which {_SIZE} is free|; {_SIZE} free")
+_OURS: Final = lazy(rf"this process has {_SIZE} memory in use")
+_OTHERS: Final = lazy(rf"(?<!\w)Process \d+ has {_SIZE} memory in use")
+_ALLOCATED: Final = lazy(rf"memory {_SIZE} is allocated by PyTorch|; {_SIZE} already allocated")
+_CACHED: Final = lazy(rf"and {_SIZE} is reserved by PyTorch but unallocated")
+_RESERVED: Final = lazy(rf"{_SIZE} reserved in total by PyTorch")
 _ELSEWHERE_SHARE: Final = 0.5
 """Others are blamed when they hold more than half of what is in use."""
 

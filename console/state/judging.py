@@ -19,6 +19,7 @@ from console.state import texts
 from console.state.causes import Cause, Trust, bare, best, find_causes, settled, telling_line
 from console.state.events import LogLine
 from console.state.finished import finished_at, still_waits
+from console.state.lazy import lazy
 from console.state.speech import hear
 from console.state.symptoms import Symptom
 
@@ -36,10 +37,10 @@ _SIGNAL_REASONS = {
 _SIGABRT = 6
 _EXITED_AS: Final = frozenset({6, 7, 9, 11, 15})
 _SSH_LOST = 255
-_PKILL: Final = re.compile(r"(?:^|[+;&|$#'\"(]\s*|\bsudo )pkill\b(?=.*\s-\w*f\w*\b|\s-\w*f)")
-_LINK_CLOSED: Final = re.compile(r"(?:Shared )?[Cc]onnection to \S+ closed|logout$|exit$")
-_SHELL_ECHO: Final = re.compile(r"^\++ ")
-_OUR_NAMES: Final = re.compile(
+_PKILL: Final = lazy(r"(?:^|[+;&|$#'\"(]\s*|\bsudo )pkill\b(?=.*\s-\w*f\w*\b|\s-\w*f)")
+_LINK_CLOSED: Final = lazy(r"(?:Shared )?[Cc]onnection to \S+ closed|logout$|exit$")
+_SHELL_ECHO: Final = lazy(r"^\++ ")
+_OUR_NAMES: Final = lazy(
     r"(?i)\((?:python[\w.]*|pt_\w+|torchrun|ray\S*|deepspeed|accelerate|train\S*|run\.sh|cuda-\S+|java|tokio\S*"
     r"|wandb\S*)\)|task=(?:python|pt_|ray|train)"
 )

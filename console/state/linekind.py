@@ -6,13 +6,13 @@ Pure.
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from typing import Final
 
 from console.state.checkpoints import read_checkpoint
 from console.state.formatrules import Kind, candidates, read, skip_prefix
 from console.state.formats import FORMATS
+from console.state.lazy import lazy
 
 
 class LineKind(StrEnum):
@@ -51,7 +51,7 @@ _ERROR_WORDS: Final = (
     *("erminate", "return code", "ut of memory", "NCCL", "NVML", "Xid"),
 )
 """A line that holds none of these is no error, except for a glog line of level E or F."""
-_ERROR_ANYWHERE: Final = re.compile(
+_ERROR_ANYWHERE: Final = lazy(
     r"Traceback \(most recent call last\)"
     r"|\bCUDA (?:error|driver error|kernel error)\b|\bCUDA out of memory\b|\bNCCL "
     r"(?:error|failure)\b|\bcuda runtime error \("
@@ -64,15 +64,15 @@ _ERROR_ANYWHERE: Final = re.compile(
     r"|\b[Oo]ut of memory: Killed process|^\w+: ERROR\b"
     r"|(?:^|[\[\s|:-])(?:ERROR|CRITICAL)(?:\]|:| -| \||\s\s?\[|\|)(?! *0\b)"
 )
-_ERROR_HERE: Final = re.compile(
+_ERROR_HERE: Final = lazy(
     r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt)(?::(?:\s|$)|$)"
     r"|(?:fatal )?error: (?!\d)|Error: (?!\d)|FATAL\b|ERROR\b(?=[ :])(?! *[:=]? *0\b)|Killed$|Aborted(?: "
     r"\(core dumped\))?$|panic: "
     r"|terminate called after throwing|Aborting training\b"
 )
-_WARNING: Final = re.compile(r"\b[A-Z]\w*Warning:|(?:^|[\[\s|:-])(?:WARNING|WARN)(?:\]|:| |\||$)|(?:^|: )[Ww]arning: ")
-_GLOG: Final = re.compile(r"\[?(?P<level>[EFW])(?:\d{3,4} \d\d:\d\d:\d\d| [\w.]+\.(?:cpp|cc|cu|py):\d+\])")
-_EXCEPTION_AFTER: Final = re.compile(r"(?:^|[\]:] )(?:[a-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception): ")
+_WARNING: Final = lazy(r"\b[A-Z]\w*Warning:|(?:^|[\[\s|:-])(?:WARNING|WARN)(?:\]|:| |\||$)|(?:^|: )[Ww]arning: ")
+_GLOG: Final = lazy(r"\[?(?P<level>[EFW])(?:\d{3,4} \d\d:\d\d:\d\d| [\w.]+\.(?:cpp|cc|cu|py):\d+\])")
+_EXCEPTION_AFTER: Final = lazy(r"(?:^|[\]:] )(?:[a-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception): ")
 
 
 def is_error(text: str) -> bool:

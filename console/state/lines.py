@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from console.state.lazy import lazy
+
 MAX_CHARS: Final = 4096
 """Characters of one line that are kept; the rest is counted, not stored."""
 KEEP_BYTES: Final = 4 * MAX_CHARS  # UTF-8 needs at most four bytes a character
@@ -38,7 +40,7 @@ class RawLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A bar's state that was overwritten: metrics want it, the log pane does not."""
 
 
-_ESCAPE: Final = re.compile(
+_ESCAPE: Final = lazy(
     "(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # CSI: colours, cursor moves
     "|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c]{0,2048}(?:\x07|\x1b\\\\|\x9c)"  # OSC: titles, links, clipboard
     "|\x1b[PX^_][^\x1b\x9c]{0,2048}(?:\x1b\\\\|\x9c)"  # DCS, SOS, PM, APC
@@ -51,7 +53,7 @@ _VISIBLE: Final[dict[int, str]] = {
     # Line separators, and marks that turn the direction of what follows.
     **{code: f"\\u{code:04x}" for code in (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))},
 }
-_UNSAFE: Final = re.compile("[" + "".join(map(re.escape, map(chr, _VISIBLE))) + "]")
+_UNSAFE: Final = lazy("[" + "".join(map(re.escape, map(chr, _VISIBLE))) + "]")
 _PRINTABLE: Final = bytes(range(0x20, 0x7F))
 _BAR: Final = re.compile(rb"\d{1,3}%\|[^|]*\|[^\[\]|]{1,80}\[[^\]]*\]")
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from console.reasons import Reason
+from console.state.lazy import lazy
 
 
 class Trust(IntEnum):
@@ -73,8 +74,8 @@ def sign(
     return Sign(
         reason=reason,
         words=words,
-        says=re.compile("|".join(map(_scoped, says))),
-        unless=re.compile(_scoped(unless)) if unless else None,
+        says=lazy("|".join(map(_scoped, says))),
+        unless=lazy(_scoped(unless)) if unless else None,
         trust=trust,
         anywhere=anywhere,
         quiet=quiet,

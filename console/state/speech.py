@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from console.state.lazy import lazy
+
 
 class Speech(NamedTuple):
     speaker: str
@@ -28,7 +30,7 @@ _LEVEL: Final = "|".join(_LEVELS_ALL)
 _CLOCK: Final = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _ZONE: Final = r"(?:Z|[+-]\d\d:?\d\d)?"
 
-_HEAD: Final = re.compile(
+_HEAD: Final = lazy(
     rf"""(?:
       \[(?:rank|Rank|RANK)[ ]?:?(?P<rank>\d+)\]:? | \[(?:default)?(?P<local>\d+)\]: | (?P<srun>\d+):(?=[ ])
       | [Rr]ank[ ]?(?P<said>\d+):
@@ -64,14 +66,14 @@ _HEAD: Final = re.compile(
 _SPEAKERS: Final = ("rank", "local", "srun", "said", "mpi", "group", "nccl")
 _LETTERS: Final = {"E": "E", "F": "E", "W": "W", "I": "I"}
 _MAX_HEADS: Final = 10
-_BARS: Final = re.compile(r"^.{0,200}?\d{1,3}%\|[^|]{0,200}\|[^\[\]]{0,80}\[[^\]]{0,200}\] ?(?=\S)")
+_BARS: Final = lazy(r"^.{0,200}?\d{1,3}%\|[^|]{0,200}\|[^\[\]]{0,80}\[[^\]]{0,200}\] ?(?=\S)")
 """A progress bar with something glued behind it."""
 
-_JSON_LEVEL: Final = re.compile(rf'"(?:level|levelname|severity|lvl)": ?"({_LEVEL})"', re.IGNORECASE)
-_JSON_TEXT: Final = re.compile(r'"(?:message|msg|event|error|exception|exc_info)": ?"((?:[^"\\]|\\.)*)"')
-_LOGFMT: Final = re.compile(rf'^(?:\S+=\S+ ){{0,4}}level=({_LEVEL})\b.*?\bmsg="?(.*?)"?$', re.IGNORECASE)
+_JSON_LEVEL: Final = lazy(rf'"(?:level|levelname|severity|lvl)": ?"({_LEVEL})"', re.IGNORECASE)
+_JSON_TEXT: Final = lazy(r'"(?:message|msg|event|error|exception|exc_info)": ?"((?:[^"\\]|\\.)*)"')
+_LOGFMT: Final = lazy(rf'^(?:\S+=\S+ ){{0,4}}level=({_LEVEL})\b.*?\bmsg="?(.*?)"?$', re.IGNORECASE)
 
-_SETTINGS: Final = re.compile(
+_SETTINGS: Final = lazy(
     r"""^[ ]*(?:
       [{(\[]['"{(\[] | \{$ | ['"][\w .-]+['"][ ]?:
       | (?:Namespace|OmegaConf|DictConfig|TrainingArguments|Config|\w*Config|\w*Args|\w*Arguments)[({]

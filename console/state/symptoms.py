@@ -17,6 +17,7 @@ from console.reasons import Reason
 from console.state import texts
 from console.state.events import LogLine
 from console.state.formatrules import parse_number
+from console.state.lazy import lazy
 from console.state.metrics import Kind, Sample
 
 SPIKE_TIMES: Final = 1.8
@@ -70,43 +71,43 @@ class Course(Struct, frozen=True, kw_only=True):
 
 
 _NUMBER: Final = r"[-+]?(?:\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?|nan(?:\.0)?|inf(?:inity)?)"
-_BAR: Final = re.compile(
+_BAR: Final = lazy(
     r"(?P<label>[^%|]*?)\d{1,3}%\|[^|]*\| *(?P<step>\d[\d,]*) */ *(?P<total>\d[\d,]*) *\[(?P<spent>[\d:]+)<[^\],]*,"
     r" *(?P<rate>[^\],]*)(?P<rest>[^\]]*)\]?"
 )
-_OTHER_BAR: Final = re.compile(
+_OTHER_BAR: Final = lazy(
     r"(?i)\b(?:map|load\w*|download\w*|fetch\w*|tokeni\w*|generat\w*|filter\w*|saving|upload\w*|eval\w*|valid\w*"
     r"|test\w*|infer\w*|predict\w*|shard\w*|weights|prepar\w*|prefetch\w*"
     r"|preprocess\w*|pre-?comput\w*|pack\w*|sampling|decod\w*|encod\w*|compil\w*|captur\w*|warm\w*|check\w*"
     r"|convert\w*|merg\w*|cach\w*|copy\w*|extract\w*|num_proc|sanity|resolving|materiali\w*|init\w*|steps? per)\b"
     r"|\.(?:safetensors|bin|json|gguf|pt|parquet|arrow|txt|model)\b"
 )
-_COUNTER: Final = re.compile(
+_COUNTER: Final = lazy(
     r"(?i)(?<![\w.])(?P<word>global[_ ]?step|trainer/global_step|num_updates|steps?|iter(?:ation)?s?|updates?|batch"
     r"|epoch)(?:\(\w+\))?['\"]?\s*[:=#\[(|]?\s*\[?(?P<step>\d[\d,]*(?:\.\d+)?)\]?(?:\s*(?:/"
     r"|of)\s*\[?(?P<total>\d[\d,]*))?"
 )
-_METRIC: Final = re.compile(
+_METRIC: Final = lazy(
     rf"(?i)(?<![a-z])(?:\w*loss\w*|ppl|perplexity|bpb|acc(?:uracy)?|tok(?:ens)?(?:/s|_per_sec\w*)|lr|learning_rate"
     rf"|reward\w*|grad[_ ]?norm|samples/s(?:ec)?|elapsed time per iteration[^:]*|tflops?|mfu)['\"]?\s*[:="
     rf"|]?\s*['\"]?{_NUMBER}\b"
 )
-_NO_STEP: Final = re.compile(
+_NO_STEP: Final = lazy(
     r"(?i)\b(?:best|resum\w+|loaded|restor\w+|starting from|config\w*|namespace|args|error|exception|traceback"
     r"|warning|every|will)\b|=(?:True|False|None)\b"
 )
-_LOSS: Final = re.compile(
+_LOSS: Final = lazy(
     rf"(?i)(?<![\w/.-])(?<!val )(?<!eval )(?<!valid )(?<!test )(?<!best )(?<!validation )(?:train(?:ing)?[_/ ]"
     rf"|(?:(?!val|eval|valid|test|best|dev|aux)[a-z]{{1,16}}[_ ]){{0,3}})?loss(?:/train)?['\"]?\s*[:="
     rf"|]?\s*['\"]?(?P<val>{_NUMBER})(?![\w.])"
 )
-_GRAD: Final = re.compile(
+_GRAD: Final = lazy(
     rf"(?i)(?<![\w])(?:grad(?:ient)?[_ ]?norm|gnorm)['\"]?\s*[:=|]?\s*['\"]?(?P<val>{_NUMBER})(?![\w.])"
 )
-_QUEUE: Final = re.compile(
+_QUEUE: Final = lazy(
     r"(?i)\b(?:min_ready|queue_min|pool_size|queue_depth|queue_size|qsize|ready)\s*[=: ]\s*(?P<val>\d+)\b"
 )
-_MEGATRON: Final = re.compile(r"\biteration +\d+/ *\d+ \|")
+_MEGATRON: Final = lazy(r"\biteration +\d+/ *\d+ \|")
 
 
 def course_of(lines: Sequence[LogLine], samples: Mapping[int, Sample]) -> Course:
@@ -273,15 +274,15 @@ def _starved(lines: Sequence[LogLine], course: Course) -> Symptom | None:
     return Symptom(reason=Reason.QUEUE_STARVED, detail=detail, lines=(lines[told[0].index], lines[told[-1].index]))
 
 
-_BYTES_BAR: Final = re.compile(
+_BYTES_BAR: Final = lazy(
     r"(?P<have>[\d.]+ ?[kKMGT]?i?B?) ?/ ?(?P<want>[\d.]+ ?[kKMGT]?i?B?) *\[(?P<spent>[\d:]+)<(?P<left>[^\],]*),"
     r" *(?P<rate>[^\],]*B/s)"
 )
-_STALL_WORDS: Final = re.compile(
+_STALL_WORDS: Final = lazy(
     r"(?i)\bdownload\w*\b.{0,60}\b(?:stalled|stuck|hung|no progress|not progressing|made no progress)\b|\bno (?:data"
     r"|bytes)(?: were)? received for \d+|\b0 (?:bytes|B) received (?:for|in) the last"
 )
-_NOT_STALLED: Final = re.compile(r"(?i)\bno longer|not stalled|resum|retry|timeout[ :=]")
+_NOT_STALLED: Final = lazy(r"(?i)\bno longer|not stalled|resum|retry|timeout[ :=]")
 _LAST_BARS: Final = 6
 
 

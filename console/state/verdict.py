@@ -6,8 +6,6 @@ the host spoken, is the run's host still the same, is it over, is it being launc
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,6 +18,7 @@ from console.state.consequences import End
 from console.state.diagnose import Diagnosis, diagnose
 from console.state.events import LogLine
 from console.state.launch import Launch
+from console.state.lazy import lazy
 from console.state.subject import is_interrupted
 from console.state.target import TargetState
 
@@ -310,7 +309,7 @@ def _gpu_fact(state: TargetState, launch: Launch) -> Fact | None:
     return Fact(label="GPUs", text=text) if text else None
 
 
-_REFUSED_PATH = re.compile(r"(?P<path>/[^\s:]+): Permission denied")
+_REFUSED_PATH = lazy(r"(?P<path>/[^\s:]+): Permission denied")
 
 
 def _next_steps(found: Diagnosis) -> tuple[str, ...] | None:

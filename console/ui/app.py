@@ -31,6 +31,7 @@ from console.ui.screens.overview import Overview
 from console.ui.screens.target import TargetScreen
 from console.ui.source import Source
 from console.ui.themes import ANSI, DEFAULTS, THEMES, choose_theme
+from console.ui.widgets.lines import ROLE_CLASSES
 
 _TOAST_S = 4.0
 
@@ -38,6 +39,7 @@ _TOAST_S = 4.0
 class ConsoleApp(App[str]):
     """The face of one target."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(ROLE_CLASSES)
     CSS_PATH = str(stylesheet_path("main.tcss"))
     ENABLE_COMMAND_PALETTE = True
     SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {Face.OVERVIEW: Overview}  # made when first shown, kept

@@ -7,7 +7,7 @@ as text: control characters were made visible by the buffer's reader, and no mar
 from __future__ import annotations
 
 import re
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual.cache import LRUCache
 from textual.events import MouseScrollDown, MouseScrollUp
@@ -38,9 +38,6 @@ class _Key(NamedTuple):
 
 class LogPane(ScrollView, RoleStyles, can_focus=True):
     """Follows the end until somebody scrolls up; `f` follows again."""
-
-    # Textual collects these along the first bases only.
-    COMPONENT_CLASSES: ClassVar[set[str]] = RoleStyles.COMPONENT_CLASSES
 
     class Moved(Message):
         """What the title says has changed: following or not, lines not seen, the search."""
