@@ -22,7 +22,12 @@ def test_pattern_does_what_a_compiled_one_does() -> None:
 def test_pattern_is_compiled_once_and_not_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
     compile_ = re.compile
-    monkeypatch.setattr(re, "compile", lambda source, flags=0: compiled.append(source) or compile_(source, flags))
+
+    def noted(source: str, flags: int = 0) -> re.Pattern[str]:
+        compiled.append(source)
+        return compile_(source, flags)
+
+    monkeypatch.setattr(re, "compile", noted)
 
     pattern = lazy("a+")
     assert compiled == []
