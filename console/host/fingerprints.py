@@ -89,10 +89,11 @@ def _describe(path: str, most_bytes: Optional[int] = None) -> Optional[Dict[str,
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode) or (most_bytes is None and status.st_size > _MOST_BYTES):
+        os.close(fd)  # a folder, for one, can't even be made a file object of
+        return None
     with os.fdopen(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or (most_bytes is None and status.st_size > _MOST_BYTES):
-            return None
         if most_bytes is not None and status.st_size > most_bytes:
             content = b"%d bytes, changed %d" % (status.st_size, status.st_mtime_ns)
         else:

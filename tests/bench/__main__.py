@@ -20,6 +20,7 @@ MEASUREMENTS: dict[str, Callable[[Lab], list[Row]]] = {
     "help": starting.help_text,
     "paint": starting.first_paint,
     "death": deaths.death_to_red,
+    "error": deaths.error_to_screen,
     "line": logs.line_to_paint,
     "host": steady.on_the_host,
     "console": steady.in_the_terminal,

@@ -1,4 +1,4 @@
-"""From a process's death on the host to red on the screen."""
+"""From a process's death on the host to red on the screen, and to its last words there."""
 
 from __future__ import annotations
 
@@ -6,11 +6,29 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 
+from console.engine import Engine
 from tests.bench import lab as laboratory
 from tests.bench.lab import Lab
 from tests.bench.table import Row
+
+_SAYS_AND_DIES = """
+import os, sys, time, traceback
+number, home = sys.argv[1:]
+time.sleep(0.25)
+try:
+    raise RuntimeError(f"last words {number}")
+except RuntimeError:
+    traceback.print_exc()
+sys.stderr.flush()
+with open(os.path.join(home, "died.new"), "w") as file:
+    file.write(str(time.monotonic()))
+os.rename(file.name, os.path.join(home, f"died{number}"))
+os._exit(1)
+"""
 
 
 def death_to_red(lab: Lab) -> list[Row]:
@@ -32,6 +50,25 @@ def death_to_red(lab: Lab) -> list[Row]:
     return [
         Row("process death -> red on the screen", seen, peer_name="kill -> pidfd readable", peer=limit, budget=0.15)
     ]
+
+
+def error_to_screen(lab: Lab) -> list[Row]:
+    """A traceback within 300 ms of the exec: until its last line is read on the screen."""
+    seen = []
+    for number in range(lab.sizes.repeats):
+        words = (sys.executable, "-IS", "-c", _SAYS_AND_DIES, str(number), str(lab.folder))
+        target = lab.changed(command=words, match=(), caches=())
+        with lab.console(target) as screen:
+            screen.wait_for("IDLE|FAILED", 0)
+            last_words = screen.expect(f"last words {number}", screen.position)
+            lab.ask(target, _press)
+            read_at = screen.wait(last_words)
+        seen.append(read_at - float((Path(lab.folder) / f"died{number}").read_text()))
+    return [Row("death with a traceback -> its last line on the screen", seen, budget=0.15)]
+
+
+async def _press(engine: Engine) -> None:
+    await engine.execute(await engine.plan("restart"))
 
 
 async def _pid(engine: object) -> int | None:

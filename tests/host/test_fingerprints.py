@@ -87,3 +87,15 @@ def test_file_that_is_gone_is_named(script: Path) -> None:
     script.unlink()
 
     assert fingerprints.changes(then, scripts_of(script)) == [f"{script} (gone)"]
+
+
+def test_argument_that_names_a_folder_or_a_pipe_is_no_script_and_no_accident(script: Path) -> None:
+    (script.parent / "out").mkdir()
+    os.mkfifo(script.parent / "pipe")
+    words = [str(script), str(script.parent / "out"), "./pipe", "/nowhere/at/all"]
+    before = len(os.listdir("/proc/self/fd"))
+
+    found = fingerprints.scripts_of({"command": words, "cwd": str(script.parent)})
+
+    assert set(found) == {str(script)}
+    assert len(os.listdir("/proc/self/fd")) == before
