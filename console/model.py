@@ -433,6 +433,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The target's accent from the config (`red` marks production)."""
 
     @property
+    def run_id(self) -> str | None:
+        return self.run.id if self.run is not None else None
+
+    @property
     def steps_at_stake(self) -> int | None:
         """Steps since the last checkpoint, which a stop now would lose; None where no step is known of a live run."""
         if self.run is None or not self.run.alive or self.progress.step is None:

@@ -19,6 +19,7 @@ import msgspec
 from console import protocol
 from console.config import Target
 from console.engine import diagnosis, requests
+from console.engine.archive import Archive
 from console.engine.following import Following
 from console.engine.past import Past
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
@@ -63,6 +64,8 @@ class Engine:
         self._following = Following(self._link, target.metrics, self.log, self.series, self._feed, self.now)
         baseline = target.metrics.baseline if isinstance(target.metrics.baseline, str) else None
         self._past = Past(name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now)
+        self.archive = Archive(self._past, name, lambda: self.snapshot)
+        """The runs of before, and what is kept of this one."""
         self._snapshot: Snapshot | None = None
         self._changed = asyncio.Event()
         self._announce: asyncio.TimerHandle | None = None

@@ -61,7 +61,7 @@ class Past:
         self._spoken_of: str | None = None
         self._records: dict[str, RunRecord] = {}
         self._seen: dict[str, Observed] = {}
-        self._seen_at = 0.0
+        self._seen_at = -_PROGRESS_EVERY_S
         self._recording: Recording | None = None
         self._known: dict[str, Entry] = {}
         self._due: dict[str, Entry] = {}
@@ -251,6 +251,13 @@ class Past:
         if known != self._told:
             self._told = known
             self._feed(replace(known, at=self._now()))
+
+    async def flush(self, snapshot: Snapshot) -> None:
+        """Have all that is known by now written, within a moment; a ledger that can't be used is for others to tell."""
+        self._seen_at = -_PROGRESS_EVERY_S
+        self.watched(snapshot)
+        if self._working is not None:
+            await asyncio.wait([self._working], timeout=_READY_S)
 
     async def close(self) -> None:
         """Write what is due, within a moment: a command that only hands a request over is gone at once."""

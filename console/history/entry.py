@@ -113,6 +113,14 @@ class Entry(Struct, frozen=True, kw_only=True):
         return self.note if self.annotation is None else self.annotation
 
 
+class Runs(Struct, frozen=True, kw_only=True):
+    """The runs that are known, newest first."""
+
+    rows: tuple[Entry, ...] = ()
+    seq: int = 0
+    """Of the last change among them: ask for what is newer with it."""
+
+
 def is_launch(record: RunRecord) -> bool:
     """Whether a keeper has taken it as a launch: stops are no runs, and what was refused touched nothing."""
     return record.action == "restart" and record.state not in ("", "refused")

@@ -55,6 +55,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     following: bool = True
     panels: bool = True
     """There is room for panels to zoom and to switch."""
+    comparing: bool = False
+    """Two runs stand side by side."""
 
     @property
     def launching(self) -> bool:
@@ -74,6 +76,7 @@ def situation_of(
     searching: bool = False,
     following: bool = True,
     panels: bool = True,
+    comparing: bool = False,
     unwritten: bool = False,
 ) -> Situation:
     return Situation(
@@ -83,7 +86,7 @@ def situation_of(
         run_alive=bool(snapshot.run and snapshot.run.alive), good_run=snapshot.good is not None,
         stopping=is_stopping(snapshot),
         contact=face is Face.OVERVIEW and needs_first_contact(snapshot) and not watching,
-        searching=searching, following=following, panels=panels, unwritten=unwritten,
+        searching=searching, following=following, panels=panels, unwritten=unwritten, comparing=comparing,
     )  # fmt: skip
 
 
@@ -108,6 +111,14 @@ def _plots(situation: Situation) -> bool:
 _HANGS = frozenset({Verdict.STALLED, Verdict.SUSPENDED, Verdict.NOT_EXITED})
 
 
+def _runs(situation: Situation) -> bool:
+    return situation.face is Face.RUNS
+
+
+def _comparing(situation: Situation) -> bool:
+    return situation.face is Face.RUNS and situation.comparing
+
+
 class Action(Struct, frozen=True, kw_only=True):
     id: str
     keys: tuple[str, ...]
@@ -125,12 +136,22 @@ class Action(Struct, frozen=True, kw_only=True):
     last: bool = False
     """Stands at the right end of the footer and never goes."""
     priority: bool = False
+    shown: str = ""
+    """What the footer calls its key; empty: the key's own name."""
 
     def label_in(self, situation: Situation) -> str:
         return self.named(situation) if self.named is not None else self.label
 
 
 ACTIONS: tuple[Action, ...] = (
+    Action(
+        id="overview",
+        keys=("1",),
+        label="overview",
+        group=Group.VIEW,
+        help="verdict, plots, GPUs and log at a glance",
+        footer=lambda s: s.face is not Face.OVERVIEW,
+    ),
     Action(
         id="reconnect",
         keys=("c",),
@@ -165,7 +186,7 @@ ACTIONS: tuple[Action, ...] = (
         group=Group.RUN,
         changes_run=True,
         help="show the plan of a restart; nothing is touched before R in the plan",
-        footer=lambda s: s.link_up and not s.launching,
+        footer=lambda s: s.link_up and not s.launching and not _runs(s),
         named=lambda s: "restart" if s.run_alive or s.failed else "start",
     ),
     Action(
@@ -175,7 +196,7 @@ ACTIONS: tuple[Action, ...] = (
         group=Group.RUN,
         changes_run=True,
         help="show the plan of a restart with the settings of the last run that reached stepping",
-        when=lambda s: s.failed and s.good_run,
+        when=lambda s: s.failed and s.good_run and not _runs(s),
         footer=lambda s: s.link_up,
     ),
     Action(
@@ -186,7 +207,7 @@ ACTIONS: tuple[Action, ...] = (
         changes_run=True,
         help="show the plan of a stop; nothing is touched before S in the plan",
         when=lambda s: s.run_alive or s.launching or not s.link_up,
-        footer=lambda s: s.link_up and _no_contact(s) and not s.stopping,
+        footer=lambda s: s.link_up and _no_contact(s) and not s.stopping and not _runs(s),
     ),
     Action(
         id="diagnose",
@@ -271,6 +292,64 @@ ACTIONS: tuple[Action, ...] = (
         footer=lambda s: not s.failed and not s.launching,
     ),
     Action(
+        id="mark",
+        keys=("space",),
+        label="mark",
+        group=Group.VIEW,
+        help="mark two runs, A and B, to compare them; again takes the mark away",
+        when=_runs,
+        footer=_always,
+    ),
+    Action(
+        id="run_again",
+        keys=("o",),
+        label="run again with these settings",
+        group=Group.RUN,
+        changes_run=True,
+        help="show the plan of a restart with the settings of the chosen run",
+        when=_runs,
+        footer=lambda s: s.link_up,
+    ),
+    Action(
+        id="note",
+        keys=("a",),
+        label="note",
+        group=Group.RUN,
+        help="write a note on the chosen run, kept in the ledger on this machine",
+        when=_runs,
+        footer=_always,
+    ),
+    Action(
+        id="run_metric",
+        keys=("m",),
+        label="metric",
+        group=Group.VIEW,
+        help="tok/s, loss and queue take turns in the plot of the two runs",
+        when=_comparing,
+        footer=_always,
+    ),
+    Action(
+        id="by_step",
+        keys=("x",),
+        label="step/time axis",
+        group=Group.VIEW,
+        help="line the two runs up by their steps or by the time since the first step",
+        when=_comparing,
+        footer=_always,
+    ),
+    Action(id="run_down", keys=("down", "j"), label="run", group=Group.VIEW, help="the next older run", when=_runs),
+    Action(id="run_up", keys=("up", "k"), label="run", group=Group.VIEW, help="the next newer run", when=_runs),
+    Action(id="run_first", keys=("home", "g"), label="newest", group=Group.VIEW, help="the newest run", when=_runs),
+    Action(id="run_last", keys=("end", "G"), label="oldest", group=Group.VIEW, help="the oldest run", when=_runs),
+    Action(
+        id="runs",
+        keys=("4",),
+        label="runs",
+        group=Group.VIEW,
+        help="the runs of this target; two of them side by side",
+        when=_no_contact,
+    ),
+    Action(
         id="copy",
         keys=("y",),
         label="copy",
@@ -304,7 +383,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
 )
 _BY_ID = {action.id: action for action in ACTIONS}
-_KEY_NAMES = {"slash": "/", "question_mark": "?", "colon": ":"}
+_KEY_NAMES = {"slash": "/", "question_mark": "?", "colon": ":", "up": "↑", "down": "↓", "enter": "⏎"}
 
 
 def key_name(key: str) -> str:
@@ -341,5 +420,17 @@ def bindings(actions: Iterable[Action] = ACTIONS) -> list[Binding]:
 def footer_keys(situation: Situation) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return key and label of what the footer shows: those that may go, those that never do."""
     shown = [a for a in offered(situation) if a.footer is not None and a.footer(situation)]
-    pairs = [(key_name(action.keys[0]), action.label_in(situation), action.last) for action in shown]
-    return [(k, label) for k, label, last in pairs if not last], [(k, label) for k, label, last in pairs if last]
+    pairs = [(a.shown or key_name(a.keys[0]), a.label_in(situation), a.last) for a in shown]
+    keys = [(key, label) for key, label, last in pairs if not last]
+    if situation.face is Face.OVERVIEW and (screens := _screens(situation)):
+        keys.append((screens, "screens"))
+    return keys, [(key, label) for key, label, last in pairs if last]
+
+
+def _screens(situation: Situation) -> str:
+    """Return the digits of the screens that there are: `1-5`, `1 2 4`; empty where there is only one."""
+    digits = sorted(action.keys[0] for action in offered(situation) if action.id in set(Face))
+    if len(digits) < 2:
+        return ""
+    first, last = digits[0], digits[-1]
+    return f"{first}-{last}" if int(last) - int(first) == len(digits) - 1 else " ".join(digits)

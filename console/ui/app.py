@@ -28,6 +28,7 @@ from console.ui.present.report import pane_title
 from console.ui.present.words import one_line
 from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
+from console.ui.screens.runs import RunsScreen
 from console.ui.screens.target import TargetScreen
 from console.ui.source import Source
 from console.ui.themes import ANSI, DEFAULTS, THEMES, choose_theme
@@ -42,7 +43,10 @@ class ConsoleApp(App[str]):
     COMPONENT_CLASSES: ClassVar[set[str]] = set(ROLE_CLASSES)
     CSS_PATH = str(stylesheet_path("main.tcss"))
     ENABLE_COMMAND_PALETTE = True
-    SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {Face.OVERVIEW: Overview}  # made when first shown, kept
+    SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {  # made when first shown, kept
+        Face.OVERVIEW: Overview,
+        Face.RUNS: RunsScreen,
+    }
     COMMANDS: ClassVar[set[Any]] = {ActionCommands, ExtraCommands}
     NOTIFICATION_TIMEOUT = _TOAST_S
     BINDINGS: ClassVar[list[BindingType]] = [

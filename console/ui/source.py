@@ -9,10 +9,26 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from console.config import Target
+from console.history.entry import Entry, Runs
+from console.history.samples import Curves
 from console.model import Accepted, Diagnosis, Overrides, Plan, Snapshot
 from console.state.events import RingBell
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
+
+
+class Archive(Protocol):
+    """The runs of before, and what is kept of this one. Every method raises `ConsoleError`."""
+
+    async def runs(self, limit: int = ..., since: int = ...) -> Runs:
+        """Return the newest runs, newest first."""
+        ...
+
+    async def run(self, which: str) -> tuple[Entry, Curves]:
+        """Return the newest run of this id or name with its curves."""
+        ...
+
+    async def annotate(self, run_id: str, text: str) -> None: ...
 
 
 class Source(Protocol):
@@ -45,6 +61,9 @@ class Source(Protocol):
     def target(self) -> Target:
         """What the config or the flags say of the target."""
         ...
+
+    @property
+    def archive(self) -> Archive: ...
 
     @property
     def declared_env(self) -> Mapping[str, str]:

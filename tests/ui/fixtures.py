@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 
 from console.config import Target
+from console.history.entry import Entry, Runs
+from console.history.samples import Curves
 from console.model import (
     Accepted,
     Ages,
@@ -46,16 +48,30 @@ from console.model import (
     StageStatus,
     Verdict,
 )
-from console.reasons import ConsoleError
+from console.reasons import ConsoleError, Reason
 from console.state.events import RingBell
 from console.state.lines import RawLine
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
+from console.ui.source import Archive
 
 NOW = datetime(2025, 8, 20, 14, 34, 6, tzinfo=UTC).timestamp()
 GIB = 1024**3
 _S, _D = StageState, Stage
 replace = msgspec.structs.replace
+
+
+class EmptyArchive:
+    """A ledger without any run."""
+
+    async def runs(self, limit: int = 100, since: int = 0) -> Runs:
+        return Runs()
+
+    async def run(self, which: str) -> tuple[Entry, Curves]:
+        raise ConsoleError(Reason.RUN_UNKNOWN, which)
+
+    async def annotate(self, run_id: str, text: str) -> None:
+        raise ConsoleError(Reason.RUN_UNKNOWN, run_id)
 
 
 class FakeSource:
@@ -68,6 +84,7 @@ class FakeSource:
         self.on_change: list[Callable[[], None]] = []
         self.log = log if log is not None else LogBuffer()
         self.bells: list[RingBell] = []
+        self.archive: Archive = EmptyArchive()
         self.series: Mapping[str, Series] = series if series is not None else {}
         self.declared_env: Mapping[str, str] = {
             "DFLASH_PROFILE_INTERVAL": "60",

@@ -9,19 +9,19 @@ import argparse
 from datetime import UTC
 
 from console.ui.app import ConsoleApp
-from tests.ui import fixtures
+from tests.ui import fixtures, pastruns
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("scene", choices=[*fixtures.SCENES, "no-config"])
+    parser.add_argument("scene", choices=[*fixtures.SCENES, "runs", "no-config"])
     parser.add_argument("--plan", default="")
     parser.add_argument("--ascii", action="store_true")
     parser.add_argument("--light", action="store_true")
     chosen = parser.parse_args()
     source = None
     if chosen.scene != "no-config":
-        source = fixtures.SCENES[chosen.scene]()
+        source = pastruns.source() if chosen.scene == "runs" else fixtures.SCENES[chosen.scene]()
         plans = {
             "refused": fixtures.REFUSED_PLAN,
             "locked": fixtures.LOCKED_PLAN,

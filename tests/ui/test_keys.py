@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC
@@ -14,7 +15,7 @@ from textual.widgets import Input
 from console.model import Overrides, Verdict
 from console.reasons import ConsoleError, Reason
 from console.state.events import RingBell
-from console.ui.actions import ACTIONS, Situation, bindings, footer_keys, offered
+from console.ui.actions import ACTIONS, Face, Situation, bindings, footer_keys, offered
 from console.ui.app import ConsoleApp
 from console.ui.present.charts import Metric, Zoom
 from console.ui.present.spans import as_text
@@ -30,9 +31,17 @@ from tests.ui import fixtures
 from tests.ui.fixtures import FakeSource, raw, replace
 from tests.waiting import until_async
 
+_FLAGS = ("run_alive", "good_run", "comparing", "link_lost", "contact")
 # What later screens will bring; until then these keys are neither shown nor bound.
-LATER = {"[", "]", "1", "2", "3", "4", "5", "t", "b", "a", "l", "x", ".", "&"}
+LATER = {"[", "]", "2", "3", "5", "t", "b", "l", ".", "&"}
 NEVER = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+z", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+d", "enter"}
+
+SITUATIONS = [
+    Situation(verdict=verdict, face=Face(face), **dict(zip(_FLAGS, flags, strict=True)))
+    for verdict in Verdict
+    for face in ConsoleApp.SCREENS
+    for flags in itertools.product((False, True), repeat=len(_FLAGS))
+]
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +93,9 @@ async def opened_plan(app: ConsoleApp, pilot: Pilot[str], key: str = "r") -> Pla
 def test_no_two_actions_share_a_key_or_an_id() -> None:
     made = bindings()
 
-    assert len({binding.key for binding in made}) == len(made)
+    for situation in SITUATIONS:
+        keys = [key for action in offered(situation) for key in action.keys]
+        assert len(set(keys)) == len(keys), situation
     assert len({binding.id for binding in made}) == len(made)
     assert all(binding.id and binding.tooltip for binding in made)
 
@@ -100,20 +111,30 @@ def test_the_footer_shows_only_what_is_offered(verdict: Verdict) -> None:
 
     left, right = footer_keys(situation)
 
-    assert {label for _, label in (*left, *right)} <= names
+    assert {label for _, label in (*left, *right)} <= names | {"screens"}
     assert [key for key, _ in right] == ["?", "q"]
 
 
-def test_every_action_is_implemented_by_the_overview() -> None:
-    assert [a.id for a in ACTIONS if not callable(getattr(Overview, f"act_{a.id}", None))] == []
+@pytest.mark.parametrize("face", list(ConsoleApp.SCREENS))
+def test_every_action_is_implemented_by_the_screens_that_offer_it(face: str) -> None:
+    ids = {action.id for situation in SITUATIONS if situation.face == face for action in offered(situation)}
+
+    screen = ConsoleApp.SCREENS[face]
+    assert [action for action in sorted(ids) if not callable(getattr(screen, f"act_{action}", None))] == []
+
+
+def test_every_action_is_offered_somewhere() -> None:
+    found = {action.id for situation in SITUATIONS for action in offered(situation)}
+
+    assert found == {action.id for action in ACTIONS}
 
 
 def test_read_only_takes_away_whatever_changes_a_run() -> None:
     situation = Situation(verdict=Verdict.STEPPING, run_alive=True, read_only=True)
 
     ids = {action.id for action in offered(situation)}
-    assert ids.isdisjoint({"again", "restart", "stop", "diagnose"})
-    assert {action.id for action in ACTIONS if action.changes_run} == {"again", "restart", "stop"}
+    assert ids.isdisjoint({"again", "restart", "run_again", "stop", "diagnose"})
+    assert {action.id for action in ACTIONS if action.changes_run} == {"again", "restart", "run_again", "stop"}
 
 
 async def test_read_only_leaves_no_key_no_hint_and_no_help_for_restart() -> None:

@@ -17,7 +17,7 @@ from console.ui.app import ConsoleApp
 from console.ui.present.spans import as_text
 from console.ui.screens import plan as plan_module
 from console.ui.widgets.lines import LinesView
-from tests.ui import fixtures
+from tests.ui import fixtures, pastruns
 from tests.waiting import until_async
 
 Compare = Callable[..., bool]
@@ -112,3 +112,28 @@ def test_light_theme(snap_compare: Compare) -> None:
 def test_ascii_only(snap_compare: Compare) -> None:
     app = ConsoleApp(fixtures.SCENES["healthy"](), zone=UTC, ascii_only=True)
     assert snap_compare(app, terminal_size=(120, 36), run_before=_settled)
+
+
+def _runs(*keys: str, shows: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
+    async def run(pilot: Pilot[Any]) -> None:
+        await _settled(pilot)
+        await pilot.press("4")
+        await until_async(lambda: "slammed4" in _all_rows(pilot), what="the table")
+        await pilot.press(*keys)
+        await until_async(lambda: shows in _all_rows(pilot), what=f"{shows!r} on the screen")
+        await _settled(pilot)
+
+    return run
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_two_runs(size: tuple[int, int], snap_compare: Compare) -> None:
+    app = ConsoleApp(pastruns.source(), zone=UTC)
+    before = _runs("space", "down", "space", shows="A against B")
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_runs(size: tuple[int, int], snap_compare: Compare) -> None:
+    app = ConsoleApp(pastruns.source(), zone=UTC)
+    assert snap_compare(app, terminal_size=size, run_before=_runs("down", "down", shows="args batch 8->6"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from console.ui.bigtext import big, big_width, can_draw
 from console.ui.present.facts import VerdictFacts
-from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, spread, whole_facts, wrap
+from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, spread, whole_facts, wrap
 
 _MARGIN = 2
 _RIGHT = 4
@@ -18,6 +18,27 @@ def draw_band(facts: VerdictFacts, width: int, *, big_letters: bool, airy: bool 
     if big_letters and _fits_big(facts, width):
         return _big(facts, width, airy)
     return _plain(facts, width)
+
+
+def band_row(facts: VerdictFacts, width: int) -> Line:
+    """Return the verdict in one row, for the screens that are about something else: word, run, facts, number."""
+    name_role, fact_role, caption_role = _roles(facts)
+    word_role = Role.ON_FILL if facts.fill else facts.role
+    bold = facts.fill is not None
+    number = Span(facts.number, Role.ON_FILL if facts.fill else Role.STRONG, True)
+    caption = facts.short_caption.split("  ")[0]
+    rights: list[Line] = []
+    if facts.number:
+        rights = [(number, Span(f" {caption} ", caption_role)), (number, Span(" ", caption_role))]
+    head = (Span(f" {facts.glyph} {facts.word}", word_role, bold), Span(f"  {facts.name}", name_role, True))
+    for right in (*rights, ()):
+        room = width - sum(cells(span.text) for span in (*head, *right)) - 4
+        more = whole_facts(facts.first, room) or (clip(facts.cause, room) if facts.cause and not facts.first else "")
+        left = (*head, Span(f"  {more}", fact_role, bold)) if more and room > 8 else head
+        line = spread(left, right, width) if right else left
+        if len(line) > len(left) or not right:
+            return line
+    return head
 
 
 def _fits_big(facts: VerdictFacts, width: int) -> bool:

@@ -32,6 +32,10 @@ class Drawing(Struct, frozen=True, kw_only=True):
     baseline: float | None = None
     bad_from: float | None = None
     """From here on there is no number to draw: marked on the axis."""
+    label_x: Callable[[float], str] | None = None
+    """What stands under the x axis where that is not the time of day."""
+    ticks_x: tuple[float, ...] = ()
+    """Where it stands; evenly spaced where nothing is said."""
 
 
 class PlotMemory:
@@ -93,7 +97,7 @@ def draw_axes(drawing: Drawing, width: int, rows: int, look: Look, margin: int, 
         label = drawing.label(ticks[row]) if row in ticks else ""
         axis = glyphs.tick if row in ticks else glyphs.axis
         lines.append((Span(left), faint(f"{label:>{LABEL_CELLS - 1}} {axis}"), *_merged(grid[row])))
-    places = _x_places(width)
+    places = [_place(window, x, width) for x in drawing.ticks_x] or _x_places(width)
     floor_cells = [glyphs.floor] * width
     for place in places if clock_row else ():
         floor_cells[place] = glyphs.floor_tick
@@ -104,7 +108,7 @@ def draw_axes(drawing: Drawing, width: int, rows: int, look: Look, margin: int, 
         floor = (Span(before, Role.FAINT), Span(glyphs.bad, Role.ERROR, True), Span(after, Role.FAINT))
     lines.append((Span(left + " " * LABEL_CELLS), *floor))
     if clock_row:
-        lines.append((Span(left + " " * (LABEL_CELLS + 1)), faint(_clock_labels(window, places, width, look))))
+        lines.append((Span(left + " " * (LABEL_CELLS + 1)), faint(_x_labels(drawing, places, width, look))))
     return lines
 
 
@@ -113,12 +117,20 @@ def _x_places(width: int) -> list[int]:
     return [round(index * (width - 1) / (n - 1)) for index in range(n)]
 
 
-def _clock_labels(window: Window, places: Sequence[int], width: int, look: Look) -> str:
-    row = [" "] * width
+def _place(window: Window, x: float, width: int) -> int:
+    return max(0, min(width - 1, int((x - window.left) / (window.right - window.left) * width)))
+
+
+def _x_labels(drawing: Drawing, places: Sequence[int], width: int, look: Look) -> str:
+    window, row = drawing.window, [" "] * width
     span = window.right - window.left
+
+    def clock(at: float) -> str:
+        return words.clock(at, look.zone, seconds=span < 120) if span < 36 * 3600 else words.day(at, look.zone)
+
     for index, place in enumerate(places):
-        at = window.left + span * place / max(1, width - 1)
-        text = words.clock(at, look.zone, seconds=span < 120) if span < 36 * 3600 else words.day(at, look.zone)
+        at = drawing.ticks_x[index] if drawing.ticks_x else window.left + span * place / max(1, width - 1)
+        text = (drawing.label_x or clock)(at)
         start = (
             place if index == 0 else place - cells(text) + 1 if index == len(places) - 1 else place - cells(text) // 2
         )

@@ -181,6 +181,9 @@ class TargetScreen(ActionScreen):
     def act_overview(self) -> None:
         self.face.show_face(Face.OVERVIEW)
 
+    def act_runs(self) -> None:
+        self.face.show_face(Face.RUNS)
+
     def act_restart(self) -> None:
         self.open_plan("restart")
 

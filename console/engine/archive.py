@@ -1,0 +1,65 @@
+"""The runs of one target as faces ask for them: the ledger's rows with what is watched now, and their curves.
+
+Reads through the same book as `Past`, which writes; what is due there is written first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from console.engine.past import Past
+from console.history import ledger
+from console.history.entry import Entry, Runs
+from console.history.samples import Curves
+from console.model import Snapshot
+from console.reasons import ConsoleError, Exit, Reason
+
+T = TypeVar("T")
+
+
+class Archive:
+    """Answers from the ledger. Every method raises ConsoleError(LEDGER_UNUSABLE, RUN_UNKNOWN)."""
+
+    def __init__(self, past: Past, target: str, snapshot: Callable[[], Snapshot]) -> None:
+        self._past, self._target, self._snapshot = past, target, snapshot
+
+    async def _flush(self) -> None:
+        """Have what is known by now of the live run written down, within a moment."""
+        await self._past.flush(self._snapshot())
+
+    async def runs(self, limit: int = 100, since: int = 0) -> Runs:
+        """Return the newest runs; with `since` those that have changed after that seq."""
+        await self._flush()
+        rows = await self._ask(lambda book, place: book.entries(place, self._target, limit, since))
+        return Runs(rows=tuple(rows), seq=max((row.seq for row in rows), default=since))
+
+    async def run(self, which: str) -> tuple[Entry, Curves]:
+        """Return the newest run of this id or name with its curves, as far as they are kept."""
+        await self._flush()
+
+        def read(book: ledger.Ledger, place: str) -> tuple[Entry, Curves] | None:
+            row = book.entry(place, self._target, which)
+            return (row, book.curves(place, self._target, row.id)) if row is not None else None
+
+        found = await self._ask(read)
+        if found is None:
+            raise ConsoleError(Reason.RUN_UNKNOWN, f"{which}: no such run of {self._target}", Exit.REFUSED)
+        return found
+
+    async def annotate(self, run_id: str, text: str) -> None:
+        """Put a note on a run, in the place of an earlier one."""
+        await self._flush()
+        if not await self._ask(lambda book, place: book.annotate(place, self._target, run_id, text)):
+            raise ConsoleError(Reason.RUN_UNKNOWN, f"{run_id}: no such run of {self._target}", Exit.REFUSED)
+
+    async def _ask(self, job: Callable[[ledger.Ledger, str], T]) -> T:
+        """Run a job with the place of the target's records: the one that is watched, else the last known."""
+
+        def work(book: ledger.Ledger) -> T:
+            return job(book, self._past.place or book.place_of(self._target) or "")
+
+        try:
+            return await self._past.book.work(work)
+        except (ledger.LedgerError, TimeoutError) as exc:
+            raise ConsoleError(Reason.LEDGER_UNUSABLE, str(exc), Exit.REFUSED) from exc

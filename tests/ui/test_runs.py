@@ -1,0 +1,334 @@
+"""The runs screen: what the table says, marks A and B, notes, and starting a run with the settings of an old one."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+import pytest
+from msgspec.structs import replace
+
+from console.history.comparing import Comparison, Pair, compare
+from console.history.samples import Curves
+from console.reasons import ConsoleError, Reason
+from console.ui import plot
+from console.ui.app import ConsoleApp
+from console.ui.present.look import Look
+from console.ui.present.runcompare import Beside, Curve, compare_view, label_x, ticks_x
+from console.ui.present.runs import RunsPainter
+from console.ui.present.runtable import RunList, run_table, started
+from console.ui.present.spans import Role, View, as_text, text_of, width_of
+from console.ui.screens.plan import PlanScreen
+from console.ui.screens.prompt import PromptScreen
+from console.ui.screens.runs import RunsScreen
+from tests.ui import fixtures, pastruns
+from tests.ui.fixtures import NOW
+from tests.ui.test_keys import running
+from tests.waiting import until_async
+
+LOOK = Look(zone=UTC)
+LISTED = RunList(
+    rows=pastruns.ROWS, live="r-0041", verdict="stepping", me="ops1", target="ct200", read=True, a="r-0041", b="r-0040"
+)
+
+
+def table(width: int = 120, rows: int = 20, runs: RunList = LISTED) -> View:
+    return run_table(runs, width, rows, NOW, LOOK)
+
+
+def row_of(name: str, width: int = 120) -> str:
+    return next(text_of(line) for line in table(width)[2:] if f" {name} " in text_of(line))
+
+
+def role_of(view: View, text: str) -> Role:
+    return next(span.role for line in view for span in line if text in span.text)
+
+
+def beside(**changes: object) -> Beside:
+    kept = pastruns.FakeArchive().kept
+    a, b = kept["r-0041"], kept["r-0040"]
+    return replace(Beside(found=compare((pastruns.LIVE, a), (pastruns.BEFORE, b)), a=a, b=b), **changes)
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("slammed5", ["● stepping", "18,420", "21,480", "190", "137.9", "1.192", "3m 41s", "today 12:16"]),
+        ("slammed4", ["■ stopped by anna"]),
+        ("slammed3", ["✗ NaN loss, step 9,311", "NaN", "args batch 8->6"]),
+        ("–", ["✗ spawned: exit 126", "yesterday"]),
+        ("slammed1", ["■ stopped by you"]),
+        ("old", ["? log only", "until 18 Aug"]),
+    ],
+)
+def test_a_row_says_how_a_run_ended_and_what_it_achieved(run: str, words: list[str]) -> None:
+    row = row_of(run)
+
+    assert [word for word in words if word not in row] == []
+
+
+def test_changes_are_told_from_the_run_before_that_reached_stepping() -> None:
+    assert "env DFLASH_SPLIT_FC_LAYERS 0->1; train_dflash_pipeline.py" in row_of("slammed5", 200)
+    assert "“batch 8 again” · args batch 6->8" in row_of("slammed4", 200)
+
+
+@pytest.mark.parametrize("width", [160, 120, 100, 80, 72, 60, 48])
+def test_no_row_is_wider_than_the_screen_and_end_and_rate_stay(width: int) -> None:
+    view = table(width)
+
+    assert max(width_of(line) for line in view) <= width
+    assert "✗ NaN loss, step 9,311" in as_text(view)
+    if width >= 60:
+        assert "21,480" in as_text(view)
+
+
+def test_only_failures_are_red() -> None:
+    view = table(200)
+
+    assert role_of(view, "NaN loss") is Role.ERROR
+    assert role_of(view, "spawned: exit 126") is Role.ERROR
+    assert role_of(view, "stopped by anna") is Role.DIM
+
+
+@pytest.mark.parametrize("cursor", range(7))
+def test_the_chosen_run_is_always_among_the_rows(cursor: int) -> None:
+    view = table(rows=5, runs=replace(LISTED, cursor=cursor))
+
+    assert len(view) == 5
+    assert sum("▌" in text_of(line) for line in view) == 1
+
+
+def test_an_empty_ledger_says_so_and_one_that_can_not_be_read_says_why() -> None:
+    assert "no run is known yet" in as_text(table(runs=RunList(target="ct200", read=True)))
+    assert "reading the ledger" in as_text(table(runs=RunList(target="ct200")))
+    assert "disk I/O error" in as_text(table(runs=RunList(target="ct200", complaint="disk I/O error")))
+
+
+def test_the_time_of_a_run_is_told_by_the_day() -> None:
+    assert started(pastruns.entry(1, 60), NOW, UTC) == "today 14:33"
+    assert started(pastruns.entry(1, 20 * 3600), NOW, UTC) == "yesterday 18:34"
+    assert started(pastruns.entry(1, 9 * 86400), NOW, UTC) == "11 Aug 14:34"
+
+
+# -- side by side -----------------------------------------------------------------------------------------------------
+
+
+def figure(view: View, label: str) -> str:
+    return next(text_of(line) for line in view if text_of(line).strip().startswith(label))
+
+
+def test_figures_of_two_runs_stand_side_by_side_with_their_difference() -> None:
+    view = compare_view(beside(), 120, 24, LOOK)
+
+    assert "±181" in figure(view, "tok/s, steady 10 min")
+    assert "+3 s" in figure(view, "launch")
+    assert "137.9 GiB" in figure(view, "peak memory, GPU 6")
+    assert "+6.7" in figure(view, "peak memory, GPU 6")
+    assert "−3.1 pt" in figure(view, "queue empty")
+    assert "96 % / 606" in figure(view, "targets busy / W")
+    assert "DFLASH_SPLIT_FC_LAYERS  1 | 0" in as_text(view)
+    assert "it is a difference" in as_text(view)
+
+
+def test_more_memory_is_amber_and_a_better_rate_green_only_beyond_the_noise() -> None:
+    sure = beside()
+    assert sure.found.rate is not None
+    doubtful = replace(sure, found=replace(sure.found, rate=replace(sure.found.rate, significant=False, noise_pct=9.0)))
+
+    assert figure_role(sure, "tok/s") is Role.OK
+    assert figure_role(doubtful, "tok/s") is Role.DIM
+    assert figure_role(sure, "peak memory") is Role.WARN
+    assert "may be noise alone" in as_text(compare_view(doubtful, 120, 24, LOOK))
+
+
+def figure_role(shown: Beside, label: str) -> Role:
+    line = next(
+        line
+        for line in compare_view(shown, 120, 24, LOOK)
+        if text_of(line).strip().startswith(label) and len(line) == 4
+    )
+    return line[-1].role
+
+
+def test_what_is_not_known_is_asked_for_and_never_zero() -> None:
+    a, b = pastruns.LIVE, pastruns.ROWS[-1]
+    kept = pastruns.FakeArchive().kept["r-0041"]
+    found = compare((a, kept), (b, Curves()))
+
+    view = compare_view(Beside(found=found, a=kept, b=Curves()), 120, 30, LOOK)
+
+    assert "? / ?" in figure(view, "targets busy / W")
+    assert "of a log alone no settings are kept" in as_text(view)
+    assert "the curve of one of them is not kept" in as_text(view)
+    assert "no steady rates of" in as_text(view)
+
+
+@pytest.mark.parametrize("width", [160, 120, 80, 60])
+@pytest.mark.parametrize("rows", [4, 10, 16, 24, 40])
+def test_a_comparison_never_takes_more_room_than_it_is_given(width: int, rows: int) -> None:
+    plot.load()
+    for curve in Curve:
+        for by_step in (False, True):
+            view = compare_view(beside(curve=curve, by_step=by_step), width, rows, LOOK)
+
+            assert len(view) <= rows
+            assert max(width_of(line) for line in view) <= width
+
+
+def test_few_rows_show_the_gap_and_many_both_curves() -> None:
+    assert "tok/s gap  A over B, %, since the first step, 5 min median" in as_text(
+        compare_view(beside(), 120, 24, LOOK)
+    )
+    assert "tok/s  A B  since the first step" in as_text(compare_view(beside(), 120, 40, LOOK))
+    assert "by step" in as_text(compare_view(beside(by_step=True), 120, 40, LOOK))
+
+
+def test_places_of_the_axis_are_round() -> None:
+    assert [label_x(x, by_step=False) for x in ticks_x(8000, 113, by_step=False)] == ["0", "30m", "1h", "1h 30m", "2h"]
+    assert [label_x(x, by_step=True) for x in ticks_x(18_420, 113, by_step=True)] == ["0", "5,000", "10,000", "15,000"]
+    assert ticks_x(1e12, 10, by_step=False) == ()
+
+
+def test_two_runs_are_drawn_once_as_long_as_nothing_new_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    painter = RunsPainter(LOOK)
+
+    def counted(shown: Beside, width: int, rows: int, look: Look) -> View:
+        drawn.append(shown.version)
+        return compare_view(shown, width, rows, look)
+
+    monkeypatch.setattr("console.ui.present.runs.compare_view", counted)
+    snapshot = fixtures.HEALTHY
+
+    for version, width in ((1, 120), (1, 120), (2, 120), (2, 100)):
+        painter.paint(snapshot, LISTED, beside(version=version), width, 35)
+
+    assert len(drawn) == 3
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+
+
+def test_tokens_after_equal_time_are_the_rate_over_time() -> None:
+    flat = pastruns.curves(1, 20_000, 0.0, 1.0)
+    found = compare((pastruns.LIVE, flat), (pastruns.BEFORE, flat))
+
+    warm = sum(2 * 20_000 * (1 - 0.25 * 2.718281828 ** (-(step * 2) / 600)) for step in range(1800))
+    assert found.equal_s == 3600.0
+    assert found.tokens is not None
+    assert found.tokens.a == pytest.approx(warm, rel=0.01)
+
+
+def test_tokens_of_a_run_that_was_not_watched_all_the_time_are_not_made_up() -> None:
+    whole = pastruns.curves(1, 20_000, 0.0, 1.0)
+    digest = whole.digests["tok_s"]
+    half = replace(whole, digests={"tok_s": replace(digest, buckets=digest.buckets[:40] + digest.buckets[200:])})
+
+    found = compare((pastruns.LIVE, half), (pastruns.BEFORE, whole))
+
+    assert found.tokens is not None
+    assert found.tokens.a is None
+    assert found.tokens.b is not None
+
+
+def test_loss_is_compared_at_the_last_round_step_that_both_have_made() -> None:
+    found: Comparison = beside().found
+
+    assert found.equal_step == 3900
+    assert found.loss is not None
+    assert found.loss.a == pytest.approx(1.1 + 9 * 2.718281828 ** (-3880 / 3000), abs=0.02)
+
+
+def test_a_pair_with_a_hole_has_no_difference() -> None:
+    assert (Pair(1.0, None).delta, Pair(None, 1.0).delta_pct, Pair(1.0, 0.0).delta_pct) == (None, None, None)
+
+
+def text(app: ConsoleApp) -> str:
+    return app.screen.text() if isinstance(app.screen, RunsScreen) else ""
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+async def test_space_marks_two_runs_and_shows_them_side_by_side() -> None:
+    async with running(pastruns.source()) as (app, _, pilot):
+        await pilot.press("4")
+        await until_async(lambda: "slammed4" in text(app), what="the table")
+
+        await pilot.press("space", "down", "space")
+
+        await until_async(lambda: "A against B" in text(app), what="the comparison")
+        assert "A slammed5  B slammed4" in text(app)
+
+        await pilot.press("m", "x")
+        await until_async(lambda: "loss gap  A over B, %, by step" in text(app), what="the loss by step")
+
+        await pilot.press("space")
+        await until_async(lambda: "A against B" not in text(app), what="one mark fewer")
+        await pilot.press("1")
+        assert not isinstance(app.screen, RunsScreen)
+
+
+async def test_a_note_is_written_and_shown() -> None:
+    async with running(pastruns.source()) as (app, source, pilot):
+        await pilot.press("4")
+        await until_async(lambda: "slammed4" in text(app), what="the table")
+
+        await pilot.press("a")
+        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the line to type in")
+        await pilot.press(*"split", "enter")
+
+        await until_async(lambda: "“split”" in text(app), what="the note")
+        assert isinstance(source.archive, pastruns.FakeArchive)
+        assert source.archive.rows[0].annotation == "split"
+
+
+async def test_o_opens_the_plan_with_the_settings_of_the_chosen_run() -> None:
+    async with running(pastruns.source()) as (app, source, pilot):
+        await pilot.press("4")
+        await until_async(lambda: "slammed4" in text(app), what="the table")
+
+        await pilot.press("down", "o")
+
+        await until_async(lambda: isinstance(app.screen, PlanScreen) and source.asked, what="the plan")
+        base = source.asked[0][1].base
+        assert base is not None
+        assert (base.id, base.name, base.settings) == ("r-0040", "slammed4", pastruns.BEFORE.settings)
+
+
+async def test_settings_of_a_log_alone_can_not_be_taken_again() -> None:
+    async with running(pastruns.source()) as (app, source, pilot):
+        await pilot.press("4")
+        await until_async(lambda: "log only" in text(app), what="the table")
+
+        await pilot.press("G", "o")
+        await pilot.pause()
+
+        assert not isinstance(app.screen, PlanScreen)
+        assert source.asked == []
+
+
+async def test_read_only_takes_starting_away_but_not_notes() -> None:
+    async with running(pastruns.source(), read_only=True) as (app, source, pilot):
+        await pilot.press("4")
+        await until_async(lambda: "slammed4" in text(app), what="the table")
+
+        await pilot.press("o")
+        await pilot.pause()
+        assert source.asked == []
+
+        await pilot.press("a")
+        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the line to type in")
+
+
+async def test_a_ledger_that_can_not_be_used_is_told_where_the_runs_would_stand() -> None:
+    found = pastruns.source()
+    assert isinstance(found.archive, pastruns.FakeArchive)
+    found.archive.refuse = ConsoleError(Reason.LEDGER_UNUSABLE, "ledger.sqlite3: disk I/O error")
+
+    async with running(found) as (app, _, pilot):
+        await pilot.press("4")
+
+        await until_async(lambda: "disk I/O error" in text(app), what="the complaint")
