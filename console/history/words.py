@@ -41,9 +41,19 @@ _LIVE = {
     "launching": Sign.BUSY,
     "slow": Sign.WARN,
     "stalled": Sign.WARN,
+    "suspended": Sign.WARN,
+    "spike": Sign.WARN,
+    "not_exited": Sign.WARN,
     "nan": Sign.BAD,
     "link_lost": Sign.UNKNOWN,
     "no_word": Sign.UNKNOWN,
+}
+_LIVE_WORDS = {
+    "link_lost": "not known now",
+    "no_word": "not known now",
+    "nan": "NaN loss",
+    "spike": "loss spike",
+    "not_exited": "not exited",
 }
 _BROKEN = {"nan_loss": "NaN loss"}
 
@@ -52,7 +62,7 @@ def ending(entry: Entry, verdict: str = "", me: str = "") -> Ending:
     """Return what became of a run. `verdict`: the word on it now, where it lives; `me`: the operator who looks."""
     if not entry.is_over:
         word = verdict or entry.outcome
-        text = {"link_lost": "not known now", "no_word": "not known now", "nan": "NaN loss"}.get(word, word)
+        text = _LIVE_WORDS.get(word, word)
         return Ending(_LIVE.get(word, Sign.UNKNOWN), word, text)
     match entry.outcome:
         case "log_only":

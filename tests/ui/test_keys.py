@@ -31,7 +31,7 @@ from tests.ui import fixtures
 from tests.ui.fixtures import FakeSource, raw, replace
 from tests.waiting import until_async
 
-_FLAGS = ("run_alive", "good_run", "comparing", "link_lost", "contact")
+_FLAGS = ("run_alive", "good_run", "comparing", "link_lost", "contact", "unwritten")
 # What later screens will bring; until then these keys are neither shown nor bound.
 LATER = {"[", "]", "2", "3", "5", "t", "b", "l", ".", "&"}
 NEVER = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+z", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+d", "enter"}
@@ -41,6 +41,7 @@ SITUATIONS = [
     for verdict in Verdict
     for face in ConsoleApp.SCREENS
     for flags in itertools.product((False, True), repeat=len(_FLAGS))
+    if face == Face.OVERVIEW or not flags[4]  # first contact is a page of the overview
 ]
 
 
