@@ -38,6 +38,10 @@ RESERVED_NAMES = frozenset(
         "diagnose",
         "explain",
         "formats",
+        "history",
+        "compare",
+        "metrics",
+        "watch",
     }
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
