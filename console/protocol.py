@@ -89,6 +89,7 @@ class MakePlan(Struct, frozen=True, kw_only=True, tag_field="op", tag="plan"):
     spec: RunSpec
     compare_to: str | None = None
     """Id of the run to tell the differences from: the last one known to have reached stepping; None: the last one."""
+    state_dir: str | None = None
 
 
 class Examine(Struct, frozen=True, kw_only=True, tag_field="op", tag="doctor"):
@@ -114,7 +115,8 @@ class Diagnose(Struct, frozen=True, kw_only=True, tag_field="op", tag="diagnose"
 class Execute(Struct, frozen=True, kw_only=True, tag_field="op", tag="execute"):
     """Carry a plan out. Answered when a keeper has taken it (`state`), or refused with a reason.
 
-    `request` is also the run's id; a resend with the same one answers as the first did and starts nothing.
+    `request` is also the run's id; a resend with the same one answers as the first did and starts nothing. It names the
+    state directory itself: it may reach a new agent before the Watch does, and elsewhere it would be a second request.
     """
 
     id: int
@@ -129,6 +131,7 @@ class Execute(Struct, frozen=True, kw_only=True, tag_field="op", tag="execute"):
     origin: str
     ttl_s: float = 60.0
     note: str = ""
+    state_dir: str | None = None
 
 
 class LogFollow(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_follow"):

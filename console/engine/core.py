@@ -153,7 +153,11 @@ class Engine:
         await self._past.ready()
         good = self._past.outlook.newest
         operation = protocol.MakePlan(
-            id=self._link.next_id(), action=action, spec=spec, compare_to=good.id if good is not None else None
+            id=self._link.next_id(),
+            action=action,
+            spec=spec,
+            compare_to=good.id if good is not None else None,
+            state_dir=self.target.state_dir,
         )
         wire = requests.checked(await self._link.request(operation, timeout_s=_PLAN_TIMEOUT_S), protocol.WirePlan)
         plan = requests.plan_from_wire(wire, self.name, self.target, overrides, self.snapshot)
@@ -228,6 +232,7 @@ class Engine:
             operator=self.operator,
             origin=self.origin,
             note=overrides.note,
+            state_dir=self.target.state_dir,
         )
 
     def _require_link(self) -> None:
@@ -327,6 +332,7 @@ class Engine:
     def _came_up(self, event: LinkUp, now: float) -> None:
         hello = self.hello = event.hello
         self._following.set_clock(now - hello.bt)
+        started(self._tasks, self._watch(), "watch")  # before anybody is told, and asks for something else first
         self._feed(
             events.LinkWentUp(
                 at=now,
@@ -339,7 +345,6 @@ class Engine:
             )
         )
         self._past.reached(f"{hello.node}:{self.target.state_dir or hello.state_dir}")
-        started(self._tasks, self._watch(), "watch")
 
     async def _watch(self) -> None:
         """Tell the fresh agent what to watch."""

@@ -213,7 +213,7 @@ class Agent:
         return self._watcher.state if self._watcher else files.state_root(None)
 
     def _execute(self, operation: Operation) -> Optional[Dict[str, Any]]:
-        return self._launches.execute(operation, self._state())
+        return self._launches.execute(operation, self._asked_state(operation))
 
     def _recorder(self, operation: Operation) -> None:
         self._log.recorder(operation, self._state(), self._watcher.spec["target"] if self._watcher else None)
@@ -221,7 +221,7 @@ class Agent:
     # -- questions ------------------------------------------------------------------------------------------------
 
     def _plan(self, operation: Operation) -> None:
-        spec, action, state = operation["spec"], operation["action"], self._state()
+        spec, action, state = operation["spec"], operation["action"], self._asked_state(operation)
         sample = self._fresh_sample(spec)
         if action not in ("restart", "stop"):
             raise ValueError(action)

@@ -45,7 +45,8 @@ class Site:
         return protocol.RunSpec(**{**base, **changes})
 
     def plan(self, agent: Agent, action: str = "restart", **changes: Any) -> protocol.WirePlan:
-        reply = agent.ask(protocol.MakePlan(id=agent.next_id(), action=action, spec=self.spec(**changes)), 30.0)
+        spec, state = self.spec(**changes), str(self.state)
+        reply = agent.ask(protocol.MakePlan(id=agent.next_id(), action=action, spec=spec, state_dir=state), 30.0)
         assert reply.ok, reply.error
         return msgspec.convert(reply.data, protocol.WirePlan)
 
@@ -63,6 +64,7 @@ class Site:
             replaced_id=plan.replaced_id,
             operator="anna",
             origin="jump",
+            state_dir=str(self.state),
         )
         return agent.ask(operation, 20.0)
 
@@ -148,6 +150,23 @@ def test_a_resend_answers_as_the_first_did_and_starts_nothing(site: Site) -> Non
         assert again.data["keeper"] == first.data["keeper"]
         awaited(run_is(agent, "running"), 10.0)
         assert len(list(site.folder.glob("*.log"))) == 1
+
+
+def test_a_resend_that_reaches_a_new_agent_before_its_watch_is_the_same_request(site: Site) -> None:
+    """Without the state directory in it the request went to the default one: a second keeper, behind another lock."""
+    with Agent() as agent:
+        agent.watch(site.spec(), site.state)
+        plan = site.plan(agent)
+        assert site.execute(agent, "r-1", plan).ok
+        awaited(run_is(agent, "running"), 10.0)
+
+    with Agent() as fresh:
+        again = site.execute(fresh, "r-1", plan)
+        planned = site.plan(fresh)
+
+    assert again.ok, again.error
+    assert (again.data["run"], again.data["state"]) == ("r-1", "running")
+    assert planned.replaced_id == "r-1"
 
 
 def test_a_run_that_came_up_since_the_plan_refuses_the_restart(site: Site) -> None:
