@@ -168,6 +168,18 @@ class LogRead(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_read")
     length: int
 
 
+class LogSample(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_sample"):
+    """Answered with `count` ranges of `length` bytes, spread evenly over [first, last): raw bytes (`n`), one range
+    after the other, and their `offsets` and `sizes`. Costs the same whatever the file's size."""
+
+    id: int
+    path: str
+    first: int
+    last: int
+    count: int
+    length: int
+
+
 class Recorder(Struct, frozen=True, kw_only=True, tag_field="op", tag="recorder"):
     """Answered with the flight recorder of a run: `records` (see Growth)."""
 
@@ -196,6 +208,8 @@ class Hello(Struct, frozen=True, kw_only=True):
     bt: float
     wall: float
     booted_wall: float
+    utc_offset_s: int = 0
+    """How far local time there is ahead of UTC: what the time stamps of a log mean."""
     systemd: bool
     systemd_system: bool = False
     """A system manager answers, so services can be started."""

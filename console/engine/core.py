@@ -332,6 +332,7 @@ class Engine:
     def _came_up(self, event: LinkUp, now: float) -> None:
         hello = self.hello = event.hello
         self._following.set_clock(now - hello.bt)
+        self._following.set_zone(hello.utc_offset_s, now - hello.wall)
         started(self._tasks, self._watch(), "watch")  # before anybody is told, and asks for something else first
         self._feed(
             events.LinkWentUp(

@@ -16,7 +16,7 @@ from console import protocol
 from console.config import Metrics
 from console.engine import requests
 from console.engine.growth import GrowthIndex
-from console.engine.logflow import CREDIT_BYTES, HEAD_BYTES, TAIL_BYTES, LogFlow, Taken
+from console.engine.logflow import CREDIT_BYTES, HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, LogFlow, Taken
 from console.link import retries
 from console.link.link import Link
 from console.link.tasks import started
@@ -26,9 +26,11 @@ from console.state import events, texts
 from console.state.formatrules import Kind
 from console.state.lasting import is_noteworthy
 from console.state.linekind import is_error
+from console.state.lines import RawLine
 from console.state.logbuffer import Entry, EntryKind, LogBuffer
 from console.state.metrics import Sample
 from console.state.series import Series
+from console.state.stamps import read_stamp
 
 _log = logging.getLogger(__name__)
 _REQUEST_S = 15.0
@@ -69,7 +71,7 @@ class Following:
         self._wake = asyncio.Event()
         self._chance = random.Random()
         self._growth: dict[str, GrowthIndex] = {}
-        self._bt_offset_s = 0.0
+        self._bt_offset_s = self._zone_s = self._wall_offset_s = 0.0
         self._first_error: Entry | None = None
         self._scanned = 0
         self._tail_said = (-1, 0.0)
@@ -83,6 +85,10 @@ class Following:
     def set_clock(self, bt_offset_s: float) -> None:
         """Console clock minus the host's boot time."""
         self._bt_offset_s = bt_offset_s
+
+    def set_zone(self, utc_offset_s: float, wall_offset_s: float) -> None:
+        """What a time stamp of the log means: the host's zone, and the console's clock minus the host's."""
+        self._zone_s, self._wall_offset_s = utc_offset_s, wall_offset_s
 
     def bulk_up(self) -> None:
         self._bulk_up = True
@@ -162,6 +168,7 @@ class Following:
         whole = wanted.from_start and growth.last_size_bytes <= HEAD_BYTES + TAIL_BYTES
         if not whole and not self._flow.can_resume:
             size = await self._take_head(wanted)
+            await self._fill_in(wanted, size)
         await self._request_follow(from_end=size > HEAD_BYTES + TAIL_BYTES)
         if growth.last_bt is not None:
             self._feed(events.StepTimesKnown(at=self._now(), run=wanted.run, grew_bt=growth.last_bt))
@@ -190,8 +197,26 @@ class Following:
             return 0
         size = int(reply.data.get("size", len(data)))
         if size > HEAD_BYTES + TAIL_BYTES:
-            self._say_history(wanted, self._flow.take_head(data, self._written_at))
+            self._say_history(wanted, self._flow.take_head(data, self._written_at, self._now()))
         return size
+
+    async def _fill_in(self, wanted: events.FollowLog, size: int) -> None:
+        """Draw the part of a long log that is not read, by what stands at evenly spaced places of it."""
+        first, last = HEAD_BYTES, size - TAIL_BYTES
+        if last <= first:
+            return
+        operation = protocol.LogSample(
+            id=self._link.next_id(), path=wanted.path, first=first, last=last, count=PIECES, length=PIECE_BYTES
+        )
+        reply, data = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
+        if not reply.ok:
+            _log.warning("the middle of the log is not drawn: %s", reply.error)
+            return
+        place, pieces = 0, []
+        for offset, length in zip(reply.data["offsets"], reply.data["sizes"], strict=True):
+            pieces.append((int(offset), data[place : place + int(length)]))
+            place += int(length)
+        self._flow.take_between(pieces, self._written_at, self._now())
 
     async def _tell_step_times(self, effect: events.ReadHead) -> None:
         """Answer ReadHead by what the keeper noted; a step that was seen just now is in its notes a moment later."""
@@ -210,11 +235,14 @@ class Following:
             first = (events.StepTime(effect.steps[0], one), events.StepTime(effect.steps[1], two))
         self._feed(events.StepTimesKnown(at=self._now(), run=effect.run, first=first, grew_bt=growth.last_bt))
 
-    def _written_at(self, end_offset: int) -> float:
-        """Return when the bytes up to an offset were written; now where nobody noted it."""
+    def _written_at(self, line: RawLine) -> float | None:
+        """Return when a line was written, as the keeper noted it, else as the line says; None where neither tells."""
         run = self._wanted.run if self._wanted else ""
-        bt = self._growth[run].written_bt(end_offset) if run in self._growth else None
-        return min(self._now(), bt + self._bt_offset_s) if bt is not None else self._now()
+        bt = self._growth[run].written_bt(line.end_offset) if run in self._growth else None
+        if bt is not None:
+            return min(self._now(), bt + self._bt_offset_s)
+        stamp = read_stamp(line.text, self._zone_s)
+        return min(self._now(), stamp + self._wall_offset_s) if stamp is not None else None
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import msgspec
 from console import formatfile
 from console.config import Metrics
 from console.protocol import LogEvent, LogFollow
-from console.state.formatrules import Format, Kind
+from console.state.formatrules import Format, Kind, Scope
 from console.state.lines import LineSplitter, RawLine
 from console.state.logbuffer import LogBuffer
 from console.state.metrics import Parser, Sample
@@ -23,11 +23,19 @@ from console.state.series import Series
 FINGERPRINT_BYTES = 1024
 HEAD_BYTES = 1 << 20  # enough for the start-up lines and the first steps of any trainer in the format table
 TAIL_BYTES = 2 << 20  # about 20,000 step lines: what the pane keeps
+PIECES = 96  # a plot is some 60 to 100 cells wide
+PIECE_BYTES = 2048  # some ten step lines: their lowest and highest are drawn
 CREDIT_BYTES = 256 * 1024  # at 2 MB/s a full credit is 0.13 s of link time
 _SHARDS = re.compile(r"(?P<what>[A-Z][\w .-]{2,40}?):\s+(?P<pct>\d{1,3})%\|.*?\|\s*(?P<have>\d+)/(?P<want>\d+)")
 
-Clock = Callable[[int], float]
-"""End offset of a line -> when it was written, console wall clock."""
+MAIN_SERIES = ("tok_s", "loss", "queue")
+NAMED_MAX = 32
+"""Further numbers of the step lines that are kept for a plot; a trainer may write hundreds."""
+_NAMED_POINTS = 1024
+_NAMED_RECENT = 64
+
+Clock = Callable[[RawLine], float | None]
+"""A line -> when it was written, console wall clock; None where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +115,27 @@ class LogFlow:
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 
-    def take_head(self, data: bytes, clock: Clock) -> tuple[Sample, ...]:
+    def take_head(self, data: bytes, clock: Clock, now: float) -> tuple[Sample, ...]:
         """Read the start of a log whose middle is left out: its first steps and what its header says."""
         splitter = LineSplitter()
         samples: list[Sample] = []
-        for line in splitter.feed(data, 0, 0.0):
-            samples += self._sample(_dated(line, clock), live=False)
+        for line in splitter.feed(data, 0, now):
+            samples += self._history(line, clock)
         for series in self.series.values():
             series.gap()
         return tuple(samples)
+
+    def take_between(self, pieces: Iterable[tuple[int, bytes]], clock: Clock, now: float) -> None:
+        """Draw what stands at some places between the head and what is followed, given in the order of the log.
+
+        For the plots alone: nothing is learned of the run from it.
+        """
+        for offset, data in pieces:
+            self._parser.jumped()
+            for line in LineSplitter(offset, mid_line=True).feed(data, offset, now):
+                if not line.partial:
+                    self._history(line, clock)
+        self._parser.jumped()
 
     def take(self, event: LogEvent, data: bytes, clock: Clock, now: float) -> Taken:
         """Take a chunk (or a pure status) of the followed file."""
@@ -136,10 +156,15 @@ class LogFlow:
         lines = self._splitter.feed(data, event.offset, now)
         self._before = (self._before + data)[-FINGERPRINT_BYTES:]
         samples: dict[bool, list[Sample]] = {False: [], True: []}
-        placed = [line if self._is_live(line) else _dated(line, clock) for line in lines]
-        for line in placed:
-            is_live = self._is_live(line)
-            samples[is_live] += self._sample(line, live=is_live)
+        placed = []
+        for line in lines:
+            if self._is_live(line):
+                placed.append(line)
+                samples[True] += self._sample(line, live=True)
+                continue
+            at = clock(line)
+            placed.append(line if at is None else msgspec.structs.replace(line, at=at))
+            samples[False] += self._sample(placed[-1], live=False, timed=at is not None)
         added = self.buffer.append(placed)
         live = self._splitter.live()
         self.buffer.set_live(live)
@@ -175,26 +200,51 @@ class LogFlow:
         for series in self.series.values():
             series.gap()
 
-    def _sample(self, line: RawLine, *, live: bool) -> Iterable[Sample]:
+    def _history(self, line: RawLine, clock: Clock) -> Iterable[Sample]:
+        at = clock(line)
+        dated = line if at is None else msgspec.structs.replace(line, at=at)
+        return self._sample(dated, live=False, timed=at is not None)
+
+    def _sample(self, line: RawLine, *, live: bool, timed: bool = True) -> Iterable[Sample]:
         samples = self._parser.feed(line, live=live)
         for sample in samples:
-            self._plot(sample)
+            self._plot(sample, timed=timed)
         return samples
 
-    def _plot(self, sample: Sample) -> None:
+    def _plot(self, sample: Sample, *, timed: bool) -> None:
         """Add a step's numbers to their series; a validation loss is never drawn as training loss."""
         if sample.kind is Kind.CKPT:
             for series in self.series.values():
                 series.checkpoint(sample.checkpoint_step)
             return
+        if sample.kind is Kind.EVAL and sample.loss is not None:
+            step = sample.step if sample.step is not None else self._parser.last_step
+            self._add("validation loss", sample, sample.loss, step, timed=timed)
         if sample.kind is not Kind.STEP and not (sample.continues and sample.kind is Kind.OTHER):
             return
-        named = {"tok_s": sample.tok_s, "loss": sample.loss, "queue": sample.queue_min}
+        named = {
+            "tok_s": sample.tok_s,
+            "loss": sample.loss,
+            "queue": sample.queue_min,
+            "learning rate": sample.lr,
+            "gradient norm": sample.grad_norm,
+            "seconds per step": sample.step_s,
+            **(sample.extra if sample.scope is not Scope.RANK or sample.tok_s is not None else {}),
+        }
         for name, value in named.items():
             if value is not None:
-                if name not in self.series:
-                    self.series[name] = Series()
-                self.series[name].add(sample.at, value, sample.step, sample.scope)
+                self._add(name, sample, value, sample.step, timed=timed)
+
+    def _add(self, name: str, sample: Sample, value: float, step: int | None, *, timed: bool) -> None:
+        series = self.series.get(name)
+        if series is None:
+            if name not in MAIN_SERIES and len(self.series) >= NAMED_MAX:
+                return
+            small = name not in MAIN_SERIES
+            series = Series(_NAMED_POINTS, recent=_NAMED_RECENT) if small else Series()
+            self.series[name] = series
+        series.untimed = series.untimed or not timed
+        series.add(sample.at, value, step, sample.scope if name == "tok_s" else None)
 
     @staticmethod
     def _phase(lines: list[RawLine], live: RawLine | None) -> str:
@@ -204,8 +254,3 @@ class LogFlow:
             if found := _SHARDS.search(line.text):
                 return f"{found['what']} {found['have']}/{found['want']} {found['pct']} %"
         return ""
-
-
-def _dated(line: RawLine, clock: Clock) -> RawLine:
-    """Return a line from before we came with the time at which it was written."""
-    return msgspec.structs.replace(line, at=clock(line.end_offset))

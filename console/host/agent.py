@@ -75,6 +75,7 @@ class Agent:
             "log_follow": self._log.follow,
             "log_credit": self._log.credit,
             "log_read": self._log.read,
+            "log_sample": self._log.sample,
             "recorder": self._recorder,
             "bye": self._bye,
         }

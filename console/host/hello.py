@@ -25,6 +25,7 @@ def hello() -> Dict[str, Any]:
         "node": os.uname().nodename,
         "bt": bt,
         "wall": wall,
+        "utc_offset_s": time.localtime(wall).tm_gmtoff,
         "booted_wall": wall - bt,
         "systemd": os.path.isdir("/run/systemd/system"),
         "systemd_system": startkeeper.has_system_manager(),

@@ -85,6 +85,15 @@ class LogDuty:
             raise Refused("file_missing", f"{operation['path']}: {error.strerror}") from error
         self._replies.reply(operation["id"], {"size": size}, data)
 
+    def sample(self, operation: Operation) -> None:
+        numbers = [int(operation[name]) for name in ("first", "last", "count", "length")]
+        try:
+            offsets, pieces = logtail.sample_ranges(operation["path"], *numbers)
+        except OSError as error:
+            raise Refused("file_missing", f"{operation['path']}: {error.strerror}") from error
+        found = {"offsets": offsets, "sizes": [len(piece) for piece in pieces]}
+        self._replies.reply(operation["id"], found, b"".join(pieces))
+
     def recorder(self, operation: Operation, state: str, target: Optional[str]) -> None:
         if target is None or not startkeeper.is_run_id(operation["run"]):
             raise Refused("protocol", "no target is watched, or no such run id")

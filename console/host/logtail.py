@@ -287,3 +287,20 @@ def read_range(path: str, offset: int, length: int) -> Tuple[bytes, int]:
         return os.pread(fd, count, max(0, offset)), status.st_size
     finally:
         os.close(fd)
+
+
+def sample_ranges(path: str, first: int, last: int, count: int, length: int) -> Tuple[List[int], List[bytes]]:
+    """Return `count` ranges of at most `length` bytes, spread evenly over [first, last), with their offsets.
+
+    All of them together hold at most READ_LIMIT_BYTES. Raises: OSError, also where `path` is no regular file.
+    """
+    length = max(1, min(length, READ_LIMIT_BYTES))
+    count = max(0, min(count, READ_LIMIT_BYTES // length, (last - first) // length))
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(22, "not a regular file", path)
+        offsets = [first + (last - first) * index // count for index in range(count)]
+        return offsets, [os.pread(fd, length, offset) for offset in offsets]
+    finally:
+        os.close(fd)

@@ -27,6 +27,7 @@ from console.protocol import (
     LogCredit,
     LogFollow,
     LogRead,
+    LogSample,
     MakePlan,
     Ping,
     Recorder,
@@ -37,7 +38,7 @@ from console.reasons import ConsoleError, Exit, Reason
 
 log = logging.getLogger(__name__)
 
-Operation = Watch | Ping | MakePlan | Execute | LogFollow | LogRead | Recorder | Examine | Diagnose
+Operation = Watch | Ping | MakePlan | Execute | LogFollow | LogRead | LogSample | Recorder | Examine | Diagnose
 """What is answered with a Reply; LogCredit and Bye are not."""
 Answer = tuple[Reply, bytes]
 OnEvent = Callable[[AgentEvent, bytes], None]

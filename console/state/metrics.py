@@ -158,6 +158,11 @@ class Parser:
         return self._record is not None and self._record.lines > 1
 
     @property
+    def last_step(self) -> int | None:
+        """The training step that was read last."""
+        return self._last_step
+
+    @property
     def format(self) -> str | None:
         """The name of the format in use, or None while none is known."""
         return self._format.name if self._format is not None else None
@@ -269,6 +274,12 @@ class Parser:
             rate=(rate, reading.scope if rate is not None else None),
             continues=True,
         )
+
+    def jumped(self) -> None:
+        """The next line is not the one after the last: what is known of the log's format stays."""
+        self._record = None
+        self._rates.forget_arrivals()
+        self._last_step = None
 
     def flush(self) -> list[Sample]:
         """Close the open record and return what it has not told yet."""

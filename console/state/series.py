@@ -15,6 +15,8 @@ import msgspec
 WINDOW_S: Final = 600.0
 """Steady speaks of the last 10 minutes."""
 WARM_UP_STEPS: Final = 50
+MARKS_MAX: Final = 256
+"""Restarts and checkpoints that are remembered."""
 RECENT_MAX: Final = 8192
 """Points of the window that are kept in full (13 a second for 10 minutes)."""
 
@@ -51,17 +53,26 @@ class Series:
     """Points in the order of time. When `capacity` is reached the stored half is thinned: of four neighbours the lowest
     and the highest stay, so that a dip of one step is still seen after days. A gap stays one."""
 
-    def __init__(self, capacity: int = 4096, *, first_step: int | None = None) -> None:
-        """`first_step` is the launch's first step where it is known better than from the first point."""
+    def __init__(self, capacity: int = 4096, *, first_step: int | None = None, recent: int = RECENT_MAX) -> None:
+        """`first_step` is the launch's first step where it is known better than from the first point.
+
+        `recent` points of the last 10 minutes are kept in full.
+        """
         self._capacity = max(8, capacity)
         self._points: list[Point] = []
-        self._recent: deque[_Recent] = deque(maxlen=RECENT_MAX)
+        self._recent: deque[_Recent] = deque(maxlen=recent)
         self._first_step = first_step
         self._gap = False
         self._checkpoints: set[int] = set()
         self._after_checkpoint = False
         self._refused = 0
         self._version = 0
+        self.untimed = False
+        """When some of its points were written isn't known: their order is, and their steps."""
+        self.restarts: list[float] = []
+        """When the counter began anew."""
+        self.saves: list[tuple[float, int | None]] = []
+        """When checkpoints were told, and of which step."""
 
     def __len__(self) -> int:
         return len(self._points)
@@ -103,6 +114,7 @@ class Series:
             at = max(at, newest.at)
             if step is not None and newest.step is not None and step < newest.step:
                 self._first_step, self._gap = None, True
+                self.restarts = [*self.restarts, at][-MARKS_MAX:]
                 self._checkpoints.clear()
                 self._after_checkpoint = False
         if step is not None and self._first_step is None:
@@ -122,6 +134,8 @@ class Series:
     def checkpoint(self, step: int | None) -> None:
         """A checkpoint of this step was written: neither that step nor the first one after it tells the usual speed."""
         self._after_checkpoint = True
+        if self._recent and (not self.saves or step is None or self.saves[-1][1] != step):
+            self.saves = [*self.saves, (self._recent[-1].at, step)][-MARKS_MAX:]
         if step is None:
             return
         self._checkpoints.add(step)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from console.config import Metrics
-from console.engine.logflow import LogFlow
+from console.engine.logflow import NAMED_MAX, LogFlow
 from console.protocol import LogEvent
 from console.state.formatrules import Kind
 from console.state.logbuffer import LogBuffer
 from console.state.metrics import Sample
+from console.state.series import Series
 
 _LINE = "step {}/100 | loss 2.5000 | 21000 tok/s\n"
 _THEN = 1000.0
@@ -47,3 +50,100 @@ def test_line_that_ends_behind_the_boundary_is_live_as_a_whole() -> None:
     taken = flow.take(_event(0, len(text), len(text)), text, lambda _: _THEN, _NOW)
 
     assert (_steps(taken.history), _steps(taken.live)) == ([1, 2], [3])
+
+
+# The middle of a long log
+
+
+def _pieces(text: bytes, *starts: int, length: int = 200) -> list[tuple[int, bytes]]:
+    return [(start, text[start : start + length]) for start in starts]
+
+
+def test_middle_of_a_long_log_is_drawn_from_pieces_of_it() -> None:
+    series: dict[str, Series] = {}
+    flow = LogFlow(Metrics(), LogBuffer(), series)
+    flow.begin("/log", None)
+    text = "".join(_LINE.format(number) for number in range(1, 1001)).encode()
+    end = len(text)
+    flow.take_head(text[:200], lambda line: line.end_offset / 1000, _NOW)
+
+    flow.take_between(_pieces(text, end // 4, end // 2, length=120), lambda line: line.end_offset / 1000, _NOW)
+
+    steps = [point.step or 0 for point in series["loss"].points]
+    assert steps == sorted(steps)
+    assert steps[:4] == [1, 2, 3, 4]
+    assert any(240 < step < 260 for step in steps)
+    assert any(490 < step < 510 for step in steps)
+    assert not series["loss"].untimed
+    assert series["loss"].points[-1].at == pytest.approx(end / 2 / 1000, rel=0.02)
+
+
+def test_pieces_of_a_log_prove_nothing_of_the_run() -> None:
+    flow = LogFlow(Metrics(), LogBuffer(), {})
+    flow.begin("/log", None)
+    text = "".join(_LINE.format(number) for number in range(1, 100)).encode()
+
+    flow.take_between(_pieces(text, 100), lambda _: _THEN, _NOW)
+
+    assert flow.next_offset == 0
+    assert flow.buffer.end == 0
+
+
+def test_counter_that_begins_anew_between_two_pieces_is_a_restart() -> None:
+    series: dict[str, Series] = {}
+    flow = LogFlow(Metrics(), LogBuffer(), series)
+    flow.begin("/log", None)
+    first = "".join(_LINE.format(number) for number in range(500, 510)).encode()
+    second = "".join(_LINE.format(number) for number in range(40, 50)).encode()
+
+    flow.take_between([(1000, b"x\n" + first), (9000, b"x\n" + second)], lambda line: float(line.offset), _NOW)
+
+    assert len(series["loss"].restarts) == 1
+    assert [point.opens for point in series["loss"].points].count(True) == 1
+
+
+def test_history_without_any_time_says_so() -> None:
+    series: dict[str, Series] = {}
+    flow = LogFlow(Metrics(), LogBuffer(), series)
+    flow.begin("/log", None)
+
+    flow.take_head(_LINE.format(1).encode(), lambda _: None, _NOW)
+
+    assert series["loss"].untimed
+    assert series["loss"].points[0].at == _NOW
+
+
+def test_further_numbers_are_series_of_their_own() -> None:
+    series: dict[str, Series] = {}
+    flow = LogFlow(Metrics(), LogBuffer(), series)
+    flow.begin("/log", None)
+    text = b"step 7/9 | loss 2.5 | acc 0.5 | lr 1e-4 | tok/s 20 | hs_queue min_ready=3 max_depth=16\n"
+
+    flow.take(_event(0, 0, len(text)), text, lambda _: _THEN, _NOW)
+
+    found = {name: one.points[-1].value for name, one in series.items()}
+    assert found == {"tok_s": 20.0, "loss": 2.5, "queue": 3.0, "learning rate": 1e-4, "acc": 0.5}
+
+
+def test_validation_loss_is_never_drawn_as_training_loss() -> None:
+    series: dict[str, Series] = {}
+    flow = LogFlow(Metrics(), LogBuffer(), series)
+    flow.begin("/log", None)
+    text = b"iter 10: loss 2.5, time 100.00ms\nstep 10: train loss 2.4, val loss 3.5\n"
+
+    flow.take(_event(0, 0, len(text)), text, lambda _: _THEN, _NOW)
+
+    assert [point.value for point in series["loss"].points] == [2.5]
+    assert [(point.step, point.value) for point in series["validation loss"].points] == [(10, 3.5)]
+
+
+def test_a_trainer_of_hundreds_of_numbers_fills_a_bounded_number_of_series() -> None:
+    series: dict[str, Series] = {}
+    flow = LogFlow(Metrics(), LogBuffer(), series)
+    flow.begin("/log", None)
+    pairs = " - ".join(f"a/b{number}:1.5" for number in range(200))
+    text = f"step:5 - {pairs}\n".encode()
+
+    flow.take(_event(0, 0, len(text)), text, lambda _: _THEN, _NOW)
+
+    assert len(series) == NAMED_MAX

@@ -411,3 +411,30 @@ def test_a_range_is_read_as_raw_bytes(tmp_path: Path) -> None:
         assert (beyond.ok, agent.reply_raw[2]) == (True, b"")
         assert missing.error is not None
         assert missing.error.reason == "file_missing"
+
+
+def test_samples_are_spread_evenly_and_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(bytes(range(256)) * 16)
+
+    offsets, pieces = logtail.sample_ranges(str(path), 100, 4100, 4, 10)
+    few, _ = logtail.sample_ranges(str(path), 0, 25, 100, 10)
+    beyond = logtail.sample_ranges(str(path), 4090, 5000, 2, 10)
+
+    assert offsets == [100, 1100, 2100, 3100]
+    assert pieces == [bytes((offset + index) % 256 for index in range(10)) for offset in offsets]
+    assert few == [0, 12]
+    assert [len(piece) for piece in beyond[1]] == [6, 0]
+
+
+def test_samples_come_over_the_wire_in_one_answer(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"0123456789" * 100)
+    with Agent() as agent:
+        path, gone = str(tmp_path / "log"), str(tmp_path / "none")
+        reply = agent.ask(protocol.LogSample(id=1, path=path, first=0, last=1000, count=3, length=4))
+        missing = agent.ask(protocol.LogSample(id=2, path=gone, first=0, last=1000, count=3, length=4))
+
+        assert reply.data == {"offsets": [0, 333, 666], "sizes": [4, 4, 4]}
+        assert agent.reply_raw[1] == b"012334566789"
+        assert missing.error is not None
+        assert missing.error.reason == "file_missing"
