@@ -14,7 +14,7 @@ from console.model import LogState, Plan, Run, Snapshot, Stage, StageState, Stag
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import outcome
 from console.state.consequences import ALL_GONE
-from console.state.verdict import lost_words
+from console.state.warnings import lost_words
 
 _SPOKEN = (StageState.DONE, StageState.SKIPPED, StageState.FAILED, StageState.UNKNOWN, StageState.LATE)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from console.model import Fact, Severity
 from console.reasons import Reason
-from console.state import gpuwork, stall, standing, texts, training, unseen
+from console.state import figures, gpuwork, stall, standing, texts, training, unseen
 from console.state.condition import Condition, Health
 from console.state.target import TargetState, run_power_w
 
@@ -101,7 +101,7 @@ def _slow(state: TargetState, now: float) -> Health | None:
         f"{texts.rate(current)} for {texts.span(now - steps.slow_since_at)}, {under_pct:.0f} % under {against}",
         f"since step {texts.count(steps.slow_since_step)}",
     )
-    queue = training.queue(steps, now)
+    queue = figures.queue(steps, now)
     waits = {"targets": "drafters wait for targets", "drafters": "targets wait for drafters"}
     facts = [Fact(label="tok/s", text=detail, severity=_WARNING)]
     if queue is not None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from console.model import Stage, StageState
 from console.protocol import RunRecord
 from console.reasons import Reason
-from console.state import events, launch, training
+from console.state import events, figures, launch
 from console.state.ending import gone, how_it_ended
 from console.state.stages import JOURNALLED, STAGES, IllegalEvent
 from console.state.subject import TRANSACTION, stop_of
@@ -171,7 +171,7 @@ def gpus_said(state: TargetState, event: events.GpusSaid) -> TargetState:
     gpus = replace(state.gpus, event=said, at=state.at, peaks=peaks)
     power = run_power_w(replace(state, gpus=gpus))
     last = state.training.last_step_at
-    usual = training.usual_gap_s(state.training)
+    usual = figures.usual_gap_s(state.training)
     if power is not None and last is not None and usual is not None and state.at - last <= 2 * usual + 1.0:
         gpus = replace(gpus, stepping_w=(*gpus.stepping_w, power)[-MAX_STEPPING_POWERS:])
     return _see_contexts(replace(state, gpus=gpus))

@@ -28,14 +28,15 @@ from console.model import (
     Verdict,
 )
 from console.protocol import LogIdent, ProcsEvent, RunRecord, WireGpu, WireProcess
-from console.state import stall, texts, training
+from console.state import figures, stall, texts
 from console.state.changes import changes, settings_of
 from console.state.consequences import End
 from console.state.launch import Launch
 from console.state.stages import JOURNALLED, STAGES, Mark
 from console.state.subject import TRANSACTION, stop_of
 from console.state.target import Subject, TargetState, deadline_s, expected_gpus, record_at
-from console.state.verdict import FAILURES, HEADROOM_BYTES, Judgement, good_run, judge, lost_restart, warnings
+from console.state.verdict import FAILURES, Judgement, good_run, judge
+from console.state.warnings import HEADROOM_BYTES, lost_restart, warnings
 
 _BLIND = frozenset({Verdict.LINK_LOST, Verdict.NO_WORD})
 
@@ -271,7 +272,7 @@ _STANDS = frozenset({Verdict.STALLED, Verdict.SUSPENDED, Verdict.NOT_EXITED})
 
 def _progress(state: TargetState, now: float, verdict: Verdict) -> Progress:
     steps, history = state.training, state.history
-    rate = training.rate(steps, now, history.baseline_tok_s, history.baseline_name)
+    rate = figures.rate(steps, now, history.baseline_tok_s, history.baseline_name)
     if verdict in _UNSEEN:
         rate = replace(rate, now=None)
     elif verdict in _STANDS and rate.now is not None:
@@ -290,11 +291,11 @@ def _progress(state: TargetState, now: float, verdict: Verdict) -> Progress:
         last_good_loss=steps.last_good_loss,
         last_good_step=steps.last_good_step,
         rate=rate,
-        queue=training.queue(steps, now),
+        queue=figures.queue(steps, now),
         checkpoint_step=steps.checkpoint_step,
         checkpoint_at=steps.checkpoint_at,
         phase=steps.phase,
-        usual_step_s=training.usual_step_s(steps),
+        usual_step_s=figures.usual_step_s(steps),
         stall_budget_s=stall.stall_budget_s(state, now) if steps.step is not None else None,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from console.model import Fact, LogState, Severity, Stage
 from console.reasons import Reason
-from console.state import gpuwork, texts, training
+from console.state import figures, gpuwork, texts
 from console.state.condition import Condition, Health
 from console.state.gpuwork import Work
 from console.state.target import TargetState, run_power_w
@@ -51,10 +51,10 @@ def silent_s(state: TargetState, now: float) -> float | None:
 def stall_budget_s(state: TargetState, now: float) -> float:
     """How long this run may make no step before that is called a stall."""
     steps = state.training
-    usual = training.usual_gap_s(steps)
+    usual = figures.usual_gap_s(steps)
     if usual is None:
         return UNLEARNED_S
-    learned = max(STALL_FLOOR_S, STALL_USUAL * usual, STALL_LONGEST * training.longest_gap_s(steps))
+    learned = max(STALL_FLOOR_S, STALL_USUAL * usual, STALL_LONGEST * figures.longest_gap_s(steps))
     saving = steps.saving_since_at is not None and now - steps.saving_since_at < SAVING_S
     return max(learned, SAVING_S) if saving else learned
 
@@ -71,7 +71,7 @@ def log_silence_s(state: TargetState, now: float) -> float | None:
 
 def is_overdue(state: TargetState, now: float) -> bool:
     """Whether a step should have been seen by now, had the run made it."""
-    silent, usual = silent_s(state, now), training.usual_gap_s(state.training)
+    silent, usual = silent_s(state, now), figures.usual_gap_s(state.training)
     return silent is not None and silent > max(OVERDUE_S, OVERDUE_USUAL * (usual or 0.0))
 
 
@@ -88,7 +88,7 @@ def stalled(state: TargetState, now: float) -> Health | None:
     patience = budget * (PATIENCE if seen is Work.WORKING else 2.0 if seen is Work.UNSEEN else 1.0)
     if silent <= patience:
         return None
-    usual = training.usual_step_s(state.training)
+    usual = figures.usual_step_s(state.training)
     learned = f"usual {texts.duration(usual)}, budget {texts.span(budget)}" if usual else f"budget {texts.span(budget)}"
     facts = (
         Fact(label="steps", text=f"{texts.span(silent)} without a step ({learned})", severity=_WARNING),

@@ -12,7 +12,6 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model import Queue, Rate
 from console.state import spike
 from console.state.metrics import CheckpointState, Kind, Sample
 
@@ -27,8 +26,6 @@ SLOW_BELOW = 0.90
 SLOW_UNTIL = 0.93
 SLOW_POINTS = 9
 """Median of so many rates is compared with the baseline: one slow step is no slow run."""
-EMPTY_PCT = 5.0
-FULL_PCT = 25.0
 
 
 class Point(Struct, frozen=True, gc=False):
@@ -309,71 +306,7 @@ def newest_rates(points: Sequence[Point], count: int) -> list[float]:
     return list(islice(steady, count))
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
-
 def median(values: Sequence[float]) -> float:
     """The middle value. `values` must not be empty."""
     ordered, half = sorted(values), len(values) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
-def usual_gap_s(training: Training) -> float | None:
-    """How long it usually takes from one step line to the next; None before five are known."""
-    return median([gap.took_s for gap in training.gaps]) if len(training.gaps) >= 5 else None
-
-
-def usual_step_s(training: Training) -> float | None:
-    return median([gap.took_s / gap.steps for gap in training.gaps]) if len(training.gaps) >= 5 else None
-
-
-def longest_gap_s(training: Training) -> float:
-    return max((gap.took_s for gap in training.gaps), default=0.0)
-
-
-def rate(training: Training, now: float, baseline: float | None, baseline_name: str) -> Rate:
-    """Tokens/s now and steady (median, median deviation), against the baseline."""
-    steady = [
-        point.tok_s
-        for point in training.points
-        if point.steady and point.tok_s is not None and point.scope == training.scope and point.at >= now - WINDOW_S
-    ]
-    middle = median(steady) if steady else None
-    spread = median([abs(value - middle) for value in steady]) if middle is not None else None
-    compared = middle if middle is not None else training.tok_s
-    return Rate(
-        last=training.tok_s,
-        now=training.tok_s,
-        steady=middle,
-        mad=spread,
-        n=len(steady),
-        scope=training.scope,
-        baseline=baseline,
-        baseline_name=baseline_name,
-        delta_pct=(compared / baseline - 1) * 100 if compared is not None and baseline else None,
-    )
-
-
-def queue(training: Training, now: float) -> Queue | None:
-    """The queue's depth with who waits for whom; None where the log has none."""
-    if training.queue_min is None:
-        return None
-    recent = [p for p in training.points if p.queue_min is not None and p.at >= now - WINDOW_S]
-    lows = [p.queue_min for p in recent if p.queue_min is not None]
-    full = [p for p in recent if p.queue_min is not None and p.queue_max and p.queue_min >= p.queue_max]
-    empty_pct = 100 * sum(low <= 0 for low in lows) / len(lows) if lows else None
-    full_pct = 100 * len(full) / len(lows) if lows else None
-    bound = "balanced"
-    if empty_pct is not None and empty_pct >= EMPTY_PCT:
-        bound = "targets"
-    elif full_pct is not None and full_pct >= FULL_PCT:
-        bound = "drafters"
-    return Queue(
-        min_ready=training.queue_min,
-        max_depth=training.queue_max,
-        lowest=min(lows, default=None),
-        highest=max(lows, default=None),
-        empty_pct=empty_pct,
-        full_pct=full_pct,
-        bound=bound,
-    )

@@ -9,9 +9,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model import Fact, LinkState, LostRestart, PastRun, ReasonView, Severity, Stage, StageState, Verdict
-from console.protocol import GpusEvent, WireGpu
-from console.reasons import CATALOGUE, Reason, reason_of
+from console.model import Fact, LinkState, PastRun, ReasonView, Severity, Stage, StageState, Verdict
+from console.reasons import Reason, reason_of
 from console.state import health, stall, texts
 from console.state.condition import Condition, Health
 from console.state.consequences import End
@@ -19,14 +18,8 @@ from console.state.diagnose import Diagnosis, diagnose
 from console.state.events import LogLine
 from console.state.launch import Launch
 from console.state.lazy import lazy
-from console.state.subject import is_interrupted
+from console.state.reasonview import told, view
 from console.state.target import TargetState
-
-HEADROOM_BYTES = 2 * 1024**3
-"""Less than 2 GiB free at the peak: a longer sequence may not fit."""
-FOREIGN_BYTES = 512 * 1024**2
-"""A context without a tensor takes about so much: less is no use of a GPU."""
-
 
 FAILURES = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.HOST_RESTARTED})
 """What asks for a restart: what has changed since the last good run is told with it."""
@@ -86,7 +79,7 @@ def _judge_run(state: TargetState, now: float) -> Judgement:
         # Its log may hold steps of a run before it: nothing is proved until one is seen to be written.
         return Judgement(verdict=Verdict.RUNNING)
     if found.condition is Condition.DOWNLOADING:
-        return Judgement(verdict=Verdict.LAUNCHING, reason=_told(state, found))
+        return Judgement(verdict=Verdict.LAUNCHING, reason=told(state, found))
     if launch.active is not None and launch.state(launch.active) is StageState.LATE:
         return Judgement(verdict=Verdict.LAUNCHING, reason=_late(state, launch, launch.active, now))
     return Judgement(verdict=Verdict.LAUNCHING)
@@ -120,31 +113,11 @@ _ANYWAY = frozenset(
     }
 )
 """What is said of a run in its last stages, too, before any step has proved it."""
-_COSTS_STEPS = frozenset({Condition.STALLED, Condition.NAN, Condition.SPIKE, Condition.DOWNLOADING})
-"""What may end in a restart: the word on what that would lose is part of it."""
 
 
 def _alive(state: TargetState, found: Health) -> Judgement:
-    reason = _told(state, found) if found.reason is not None else None
+    reason = told(state, found) if found.reason is not None else None
     return Judgement(verdict=_ALIVE[found.condition], reason=reason)
-
-
-def _told(state: TargetState, found: Health) -> ReasonView:
-    assert found.reason is not None
-    safe = _left_alone(state) if found.condition in _COSTS_STEPS and state.training.step is not None else None
-    told = view(found.reason, detail=found.detail, facts=found.facts, safe=safe, next_=found.next)
-    return replace(told, brief=found.brief)
-
-
-def _left_alone(state: TargetState) -> str:
-    steps = state.training
-    if steps.checkpoint_step is None:
-        return "left alone. No checkpoint was seen."
-    lost = f" ({texts.plural(steps.step - steps.checkpoint_step, 'step')} since)" if steps.step is not None else ""
-    if steps.bad_since_step is not None:
-        side = "before" if steps.checkpoint_step < steps.bad_since_step else "not before"
-        return f"left alone. Last checkpoint: step {texts.count(steps.checkpoint_step)}, {side} the first bad step."
-    return f"left alone. Last checkpoint: step {texts.count(steps.checkpoint_step)}{lost}."
 
 
 def _late(state: TargetState, launch: Launch, stage: Stage, now: float) -> ReasonView:
@@ -317,108 +290,3 @@ def _next_steps(found: Diagnosis) -> tuple[str, ...] | None:
     if found.reason is Reason.EXEC_NOT_PERMITTED and (match := _REFUSED_PATH.search(found.detail)):
         return (f"chmod +x {match['path']} on the host, then restart (r)",)
     return None
-
-
-def view(
-    reason: Reason,
-    detail: str = "",
-    facts: tuple[Fact, ...] = (),
-    *,
-    safe: str | None = None,
-    next_: tuple[str, ...] | None = None,
-    severity: Severity | None = None,
-) -> ReasonView:
-    """An entry of the catalogue with the facts of the case; what the case knows better replaces the entry's words."""
-    entry = CATALOGUE[reason]
-    return ReasonView(
-        slug=str(reason),
-        title=entry.title,
-        detail=detail,
-        facts=facts,
-        safe=entry.safe if safe is None else safe,
-        next=entry.next if next_ is None else next_,
-        severity=entry.severity if severity is None else severity,
-    )
-
-
-# -- warnings ---------------------------------------------------------------------------------------------------------
-
-
-def warnings(state: TargetState, now: float) -> tuple[ReasonView, ...]:
-    """What a person should know beside the verdict."""
-    found = [*_also(state, now), *_run_warnings(state), *_gpu_warnings(state.gpus.event, state.gpus.peaks)]
-    found += [view(_host_reason(w.reason), detail=_host_detail(w.reason, w.detail)) for w in state.warnings]
-    return tuple(replace(each, severity=_at_most_warning(each.severity)) for each in found)
-
-
-def _also(state: TargetState, now: float) -> list[ReasonView]:
-    """What else is the matter with a run that steps, behind what the verdict says."""
-    launch = state.launch
-    if launch is None or launch.over is not None or not launch.stepped or launch.reopened:
-        return []
-    return [_told(state, found) for found in health.findings(state, now)[1:] if found.reason is not None]
-
-
-def _host_reason(slug: str) -> Reason:
-    return reason_of(slug)
-
-
-def _host_detail(slug: str, detail: str) -> str:
-    return detail if reason_of(slug) is not Reason.UNKNOWN else f"{slug}: {detail}"
-
-
-def _at_most_warning(severity: Severity) -> Severity:
-    return Severity.WARNING if severity is Severity.ERROR else severity
-
-
-def lost_restart(state: TargetState) -> LostRestart | None:
-    """The newest restart, where its keeper was lost before it had ended the run that is spoken of."""
-    asked = state.host.said.run if state.host.said is not None else None
-    if asked is None or state.subject is None or state.launch is None or state.launch.over is not None:
-        return None
-    if asked.id == state.subject.key or not is_interrupted(asked):
-        return None
-    at = Stage.CACHE if str(Stage.CACHE) in asked.stages else Stage.KILLING
-    return LostRestart(id=asked.id, name=asked.name or asked.id, operator=asked.operator, stage=at)
-
-
-def lost_words(lost: LostRestart) -> str:
-    by = f" by {lost.operator}" if lost.operator else ""
-    return f"{lost.name}{by} was to replace this run and was lost at {lost.stage.label}: this run lives on"
-
-
-def _run_warnings(state: TargetState) -> list[ReasonView]:
-    found = []
-    subject, launch = state.subject, state.launch
-    alive = launch is not None and launch.over is None
-    if subject is not None and subject.record is not None and alive and subject.record.keeper_alive is False:
-        found.append(view(Reason.KEEPER_LOST, detail="its exit status can not be recorded any more"))
-    if (lost := lost_restart(state)) is not None:
-        found.append(view(Reason.INTERRUPTED, detail=lost_words(lost)))
-    if alive and state.log.event is not None and state.log.event.full:
-        found.append(view(Reason.DISK_FULL, detail=f"no room is left for {state.log.event.path}"))
-    if subject is not None and subject.hand is not None and alive and subject.hand.session:
-        found.append(view(Reason.DIES_AT_LOGOUT, detail=f"it lives in {subject.hand.session} and may die at logout"))
-    return found
-
-
-def _gpu_warnings(event: GpusEvent | None, peaks: dict[int, int]) -> list[ReasonView]:
-    found = []
-    for gpu in event.gpus if event is not None else ():
-        peak = peaks.get(gpu.i)
-        if peak is not None and gpu.total and gpu.owner == "run" and gpu.total - peak < HEADROOM_BYTES:
-            detail = f"GPU {gpu.i} peak {texts.gib(peak)} of {texts.gib(gpu.total)} GiB"
-            found.append(view(Reason.GPU_HEADROOM, detail=detail))
-        found += [view(Reason.GPU_MEMORY_FOREIGN, detail=f"GPU {gpu.i}: {words}") for words in _foreign(gpu)]
-    return found
-
-
-def _foreign(gpu: WireGpu) -> list[str]:
-    """Say who else is on a GPU, also where it is the run's; of a pid that can't be seen it isn't known whose it is."""
-    sure = [each for each in gpu.others if each.seen and (each.bytes is None or each.bytes >= FOREIGN_BYTES)]
-    if sure:
-        held = [f"{texts.gib(each.bytes)} GiB" if each.bytes is not None else "memory" for each in sure]
-        return [f"pid {who.pid} ({who.name}, {who.user}) holds {what}" for who, what in zip(sure, held, strict=True)]
-    if gpu.owner != "other":
-        return []
-    return [gpu.warning or "used by others"]

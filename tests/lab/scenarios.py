@@ -15,6 +15,8 @@ _RESTART = "tests/lab/test_restart.py::"
 _WAYS_IN = "tests/lab/test_ways_in.py::"
 _CUT = "tests/lab/test_cut_links.py::"
 _LINES = "tests/lab/test_command_lines.py::"
+_LOG_LINKS = "tests/lab/test_log_links.py::"
+_IN_ONE_RUN = "tests/demo/test_faults_seen.py::test_faults_in_one_run_are_each_told_and_gone_when_they_are"
 _KEEPER = "tests/host/test_keeper.py::"
 _AGENT = "tests/host/test_agent_execute.py::"
 _WATCH = "tests/host/test_agent_watch.py::"
@@ -126,8 +128,20 @@ CASES: tuple[Case, ...] = (
     ),
     _case("L24", "the first step takes far longer than ever", "both figures", "stepping", "stage_late", None),
     # -- after stepping --
+    _case(
+        *("L23-elsewhere", "the run writes another file", "that file, not stalled", "", "log_elsewhere", 6),
+        *(_IN_ONE_RUN, "tests/host/test_otherfile.py::test_other_text_file_is_found_with_its_writer"),
+    ),
     _case("L23", "the log is silent, the GPUs work", "buffered, not stalled", "", "output_buffered", 6),
     _case("L25", "the loss becomes NaN", "the step; `status --check`", "", "nan_loss", 6),
+    _case("L25-spike", "the loss jumps and stays up", "from what to what", "", "loss_spike", 6, _IN_ONE_RUN),
+    _case("L26-stopped", "the trainer is stopped by SIGSTOP", "kill -CONT; not stalled", "", "suspended", 6),
+    _case("L26-starved", "the queue stays empty", "since which step", "", "queue_starved", 6, _IN_ONE_RUN),
+    _case("L26-left", "finished, and never exits", "what it waits for", "", "finished_not_exited", 6, _IN_ONE_RUN),
+    _case(
+        *("L20-download", "the download of the model stands", "how far it came", "cuda", "download_stall", 20),
+        "tests/demo/test_faults_seen.py::test_fault_at_the_start_fails_the_launch_where_it_strikes",
+    ),
     _case("L26-idle", "silence, GPUs idle", "stalled, no guess", "", "stalled", 6),
     _case("L26-spin", "silence, GPUs at 100 % and low power", "a collective waits?", "", "stalled", 6),
     # -- links, watchers, keepers --
@@ -139,6 +153,11 @@ CASES: tuple[Case, ...] = (
             f"{_CUT}test_silently_dropped_packets_are_a_lost_link_within_five_seconds",
             "tests/lab/test_killed_watchers.py::test_run_steps_on_and_a_fresh_console_shows_its_original_times",
         ),
+    ),
+    _case(
+        *("L27-log", "only the log's connection is lost", "steps unseen, since when", "", "log_lost", 6),
+        f"{_LOG_LINKS}test_steps_are_unseen_while_only_the_log_is_lost_and_c_brings_them_back",
+        f"{_LOG_LINKS}test_silent_log_connection_is_missed_and_every_line_arrives_once",
     ),
     _case("L27-spawned", "the SSH connection is cut right after the spawn", "one run, all stages", "stepping", "", 0),
     _case(
@@ -189,6 +208,19 @@ CASES: tuple[Case, ...] = (
     _case("L38", "run.sh reads stdin", "end-of-file", "stepping", "", 0),
     _case("L39", "odd arguments, values, paths", "unchanged, in no process list or unit", "stepping", "", 0),
     _case("L40", "python | tee, the trainer dies with 1", "Missing key(s), status 0", "cuda", "python_exception", 13),
+    _case("L41-truncated", "the log is copied and truncated", "said, steps go on", "", "", 0),
+    _case("L41-moved", "the log is moved away", "where it went, steps go on", "", "", 0),
+    _case("L41-deleted", "the log is deleted while open", "said, steps go on", "", "", 0),
+    _case(
+        *("L42", "the host's clock jumps by an hour", "durations and ages stay", "", "", 0),
+        "tests/state/test_launches.py::test_clock_that_jumps_by_an_hour_leaves_durations_and_ages_alone",
+    ),
+    _case(
+        *("L44", "a flood of log", "no more than its credit, gaps told; `make bench` times a stop", "", "", 0),
+        f"{_LOG_LINKS}test_host_sends_no_more_log_than_it_has_credit_for",
+        "tests/host/test_logtail.py::test_far_behind_it_jumps_to_a_line_near_the_end_and_says_so",
+        "tests/engine/test_following.py::test_costly_chunks_are_credited_only_after_a_rest_of_the_same_length",
+    ),
     _case(
         *("L45", "keeper killed between kill and spawn", "interrupted; the next works", "", "interrupted", 11),
         "tests/lab/test_lost_keepers.py::test_restart_cut_between_kill_and_spawn_is_interrupted_and_the_next_one_works",
@@ -217,5 +249,5 @@ CASES: tuple[Case, ...] = (
     _case("L56", "no root, KillUserProcesses=yes, no service", "refused", "preflight", "dies_at_logout", 3),
 )
 
-ROWS = tuple(f"L{number:02d}" for number in (*range(2, 41), *range(45, 57)))
+ROWS = tuple(f"L{number:02d}" for number in (*range(2, 43), *range(44, 57)))
 """The rows of the list that this table answers for."""

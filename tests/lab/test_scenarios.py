@@ -23,7 +23,7 @@ import pytest
 
 from console import protocol
 from console.engine import Engine
-from console.model import LinkState, Snapshot, Verdict
+from console.model import LinkState, LogState, Snapshot, Verdict
 from console.state import machine, outcome, stall
 from tests.lab.containers import Container
 from tests.lab.rootfs import Flavour
@@ -409,6 +409,7 @@ def _killed_by_the_kernel(case: Case, scene: Scene) -> None:
     )
     with _restarting(training, "--timeout", "40s") as restart, ExitStack() as afterwards:
         pid = until(lambda: _running(training), 30, "it loads")
+        assert pid is not None
         _limit_memory(container.outside(pid), 64 << 20, container.number, afterwards)
         container.write("/root/go", "")
         done = finished(restart)
@@ -878,6 +879,46 @@ def _falls_ill(case: Case, scene: Scene) -> None:
             assert "100 % busy" in reason.detail
             assert "a collective waits?" in reason.detail
     training.steps_on(scene.odd.running.json["log"])
+
+
+@plays("L26-stopped")
+def _stopped(case: Case, scene: Scene) -> None:
+    training, running = scene.odd.training, scene.odd.running
+    pid = str(running.json["pid"])
+    training.container.run(["kill", "-STOP", pid])
+    try:
+        told = training.cli("status", "--check")
+    finally:
+        training.container.run(["kill", "-CONT", pid])
+    assert told.code == case.code
+    assert f"{case.reason}: pid {pid} stopped by a signal" in told.out, told.out
+    assert f"next: kill -CONT {pid} on the host" in told.out
+    training.steps_on(running.json["log"])
+
+
+@plays("L41-truncated", "L41-moved", "L41-deleted")
+def _log_is_taken_away(case: Case, scene: Scene) -> None:
+    training = scene.training
+    log = training.restart().json["log"]
+    deed, state = {
+        "L41-truncated": (f"cp {log} {log}.1 && truncate -s 0 {log}", LogState.FOLLOWING),
+        "L41-moved": (f"mv {log} {log}.1", LogState.FOLLOWING),
+        "L41-deleted": (f"rm {log}", LogState.DELETED),
+    }[case.id]
+
+    async def play(engine: Engine) -> None:
+        before = await reach(engine, lambda now: now.verdict == Verdict.STEPPING and now.log.caught_up)
+        await asyncio.to_thread(training.container.run, ["sh", "-c", deed])
+        step = before.progress.step or 0
+        after = await reach(engine, lambda now: now.log.state is state and (now.progress.step or 0) > step + 8)
+        assert (after.verdict, after.reason) == (Verdict.STEPPING, None)
+        assert outcome.check_exit_code(after) == case.code
+        notes = [entry.text for entry in map(engine.log.line, range(engine.log.first, engine.log.end)) if entry]
+        said = "".join(text for text in notes if text.startswith("log was")) + after.log.detail
+        words = {"L41-truncated": "truncated", "L41-moved": f"moved to {log}.1", "L41-deleted": "the name is gone"}
+        assert words[case.id] in said, (said, after.log)
+
+    _in_console(training, play)
 
 
 # -- in one console ---------------------------------------------------------------------------------------------------
