@@ -9,14 +9,14 @@ import asyncio
 import itertools
 import logging
 import random
-import time
 from collections.abc import Callable
 
 from console import protocol
 from console.config import Metrics
 from console.engine import requests
 from console.engine.growth import GrowthIndex
-from console.engine.logflow import CREDIT_BYTES, HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, LogFlow, Taken
+from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, LogFlow, Taken
+from console.engine.reading import Reading
 from console.link import retries
 from console.link.link import Link
 from console.link.tasks import started
@@ -37,13 +37,7 @@ _REQUEST_S = 15.0
 _TAIL_LINES = 400
 _TAIL_EVERY_S = 0.25
 _NOTED_LINES = 64
-_REST = 1.0
-"""Reading the log may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would
-count others' work as ours, and the log would fall behind."""
 _NOTED_S, _NOTED_TRIES = 0.3, 8  # the keeper notes the log's size each quarter of a second, an old run's each second
-_RESTS_FROM_S = 0.01  # a thousand lines a second cost less than that a read
-_OWED_BYTES = CREDIT_BYTES // 4
-"""Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
 
 
 class Following:
@@ -61,8 +55,7 @@ class Following:
         self.tasks: asyncio.TaskGroup | None = None
         self._link, self._feed, self._now = link, feed, now
         self._flow = LogFlow(metrics, buffer, series)
-        self._owed_bytes, self._rest_s = 0, 0.0
-        self._credit_timer: asyncio.TimerHandle | None = None
+        self._reading = Reading(self._take, lambda count: link.bulk_send(protocol.LogCredit(bytes=count)))
         self._buffer = buffer
         self._wanted: events.FollowLog | None = None
         self._bulk_up = False
@@ -96,9 +89,7 @@ class Following:
 
     def bulk_down(self) -> None:
         self._bulk_up, self._attached = False, False
-        if self._credit_timer is not None:
-            self._credit_timer.cancel()
-        self._owed_bytes, self._rest_s, self._credit_timer = 0, 0.0, None  # it is owed to an agent that is gone
+        self._reading.drop()  # the next agent is told how far it was read
         if self._attaching is not None:
             self._attaching.cancel()
             self._attaching = None
@@ -123,6 +114,7 @@ class Following:
 
     def follow(self, wanted: events.FollowLog) -> None:
         self._wanted = wanted
+        self._reading.drop()
         self._flow.begin(wanted.path, wanted.pid)
         self._attached = False
         self._first_error = None
@@ -247,31 +239,7 @@ class Following:
     # -- what comes in ------------------------------------------------------------------------------------------------
 
     def take(self, event: protocol.LogEvent, data: bytes, now: float) -> None:
-        began = time.thread_time()
-        try:
-            self._take(event, data, now)
-        finally:
-            if data:
-                self._give_credit(len(data), time.thread_time() - began)
-
-    def _give_credit(self, size_bytes: int, took_s: float) -> None:
-        """Ask for more of the log; after costly chunks only when the screen has had its turn.
-
-        Else a flood of lines takes the whole loop: the host sends as fast as we give credit, and keys wait for ever.
-        """
-        self._owed_bytes += size_bytes
-        self._rest_s += took_s * _REST
-        if self._owed_bytes < _OWED_BYTES and self._rest_s <= _RESTS_FROM_S:
-            return  # the host has enough left
-        pause_s = self._rest_s if self._rest_s > _RESTS_FROM_S else 0.0
-        if self._credit_timer is None or pause_s:
-            if self._credit_timer is not None:
-                self._credit_timer.cancel()
-            self._credit_timer = asyncio.get_running_loop().call_later(pause_s, self._send_credit)
-
-    def _send_credit(self) -> None:
-        owed, self._owed_bytes, self._rest_s, self._credit_timer = self._owed_bytes, 0, 0.0, None
-        self._link.bulk_send(protocol.LogCredit(bytes=owed))
+        self._reading.put(event, data, now)
 
     def _take(self, event: protocol.LogEvent, data: bytes, now: float) -> None:
         wanted = self._wanted

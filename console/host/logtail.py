@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple
 FINGERPRINT_BYTES = 1024
 CHUNK_BYTES = 64 * 1024
 # A follower further behind than this jumps to KEPT_BYTES before the end.
-BEHIND_BYTES = 32 << 20
+BEHIND_BYTES = 8 << 20
 KEPT_BYTES = 1 << 20
 # With nothing new to say, say so: the console shows when the file was last looked at.
 HEARTBEAT_S = 1.0

@@ -301,9 +301,24 @@ def is_candidate(fmt: Format, text: str) -> bool:
     return False
 
 
-def candidates(formats: Iterable[Format], text: str) -> list[Format]:
-    """Return the formats of which a line may be."""
-    return [fmt for fmt in formats if is_candidate(fmt, text)]
+class Literals:
+    """Tells of which of many formats a line may be by one pass over their literals, many of which they share."""
+
+    def __init__(self, formats: Iterable[Format]) -> None:
+        self._formats = tuple(formats)
+        places: dict[str, list[int]] = {}
+        for place, fmt in enumerate(self._formats):
+            for literal in fmt.literals:
+                places.setdefault(literal, []).append(place)
+        self._places = tuple((literal, tuple(found)) for literal, found in places.items())
+
+    def candidates(self, text: str) -> list[Format]:
+        """Return the formats of which a line may be, in their order."""
+        found: set[int] = set()
+        for literal, places in self._places:
+            if literal in text:
+                found.update(places)
+        return [self._formats[place] for place in sorted(found)] if found else []
 
 
 def read(fmt: Format, text: str, start: int) -> Reading | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from typing import Final
 
-from console.state.formatrules import Format, FormatError, user_format
+from console.state.formatrules import Format, FormatError, Literals, user_format
 from console.state.trainers import blocks, frameworks, huggingface, jax, pretraining, speculative
 
 FORMATS: Final[tuple[Format, ...]] = (
@@ -20,6 +20,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     *jax.FORMATS,
     *huggingface.FORMATS,
 )
+LITERALS: Final = Literals(FORMATS)
 """Every known format, in the order in which a line is tried against them."""
 
 

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Final
 
 from console.state.checkpoints import read_checkpoint
-from console.state.formatrules import Kind, candidates, read, skip_prefix
-from console.state.formats import FORMATS
+from console.state.formatrules import Kind, read, skip_prefix
+from console.state.formats import LITERALS
 from console.state.lazy import lazy
 
 
@@ -116,7 +116,7 @@ def _is_error(text: str, start: int) -> bool:
 
 
 def _is_step(text: str, start: int) -> bool:
-    for fmt in candidates(FORMATS, text):
+    for fmt in LITERALS.candidates(text):
         if (reading := read(fmt, text, start)) is not None:
             return reading.rule.kind in (Kind.STEP, Kind.EVAL) or reading.scope is not None
     return False

@@ -26,7 +26,7 @@ from console.state.formatrules import (
     read_more,
     skip_prefix,
 )
-from console.state.formats import FORMATS, find_format
+from console.state.formats import LITERALS, find_format
 from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
 from console.state.rates import Rates, finite, step_seconds
@@ -296,8 +296,8 @@ class Parser:
         current = self._format
         if current is not None and is_candidate(current, text):
             yield current
-        for fmt in FORMATS if self._fixed is None else (self._fixed,):
-            if fmt is not current and is_candidate(fmt, text):
+        for fmt in LITERALS.candidates(text) if self._fixed is None else (self._fixed,):
+            if fmt is not current and (self._fixed is None or is_candidate(fmt, text)):
                 yield fmt
 
     def _match(self, formats: Iterable[Format], text: str, start: int, partial: bool) -> tuple[Format, Reading] | None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.state.formatrules import FIELDS, Format, FormatError, Scope, parse_number, skip_prefix
-from console.state.formats import FORMATS, find_format
+from console.state.formatrules import FIELDS, Format, FormatError, Scope, is_candidate, parse_number, skip_prefix
+from console.state.formats import FORMATS, LITERALS, find_format
 from console.state.lines import LineSplitter
 from console.state.metrics import Kind, Parser, Sample
 
@@ -149,3 +149,11 @@ def test_user_regex_whose_group_holds_no_number_gives_no_step() -> None:
 def test_unusable_format_is_refused_with_advice(pattern: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         find_format(pattern)
+
+
+def test_one_pass_over_all_literals_finds_the_formats_that_each_alone_would_take() -> None:
+    texts = [line for _, line, _ in SAMPLES]
+    assert len(texts) > 50
+
+    for text in (*texts, "", "INFO worker 3: prefetched batch", "step=" * 3):
+        assert LITERALS.candidates(text) == [fmt for fmt in FORMATS if is_candidate(fmt, text)], text

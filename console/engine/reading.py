@@ -1,0 +1,84 @@
+"""The log is read a slice at a time, so that keys and paints have their turn however fast it grows.
+
+Owns what has come and was not read yet, and the credit that is given for more. Knows nothing of what reading means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from console.engine.logflow import CREDIT_BYTES
+from console.protocol import LogEvent
+
+Piece = tuple[LogEvent, bytes, float]
+"""An event, the bytes that came with it, and when they came."""
+
+SLICE_BYTES = 16 * 1024
+TURN_S = 0.005
+"""After so much CPU time others have their turn."""
+REST = 1.0
+"""Reading may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would count
+others' work as ours, and the log would fall behind."""
+OWED_BYTES = CREDIT_BYTES // 4
+"""Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
+
+
+class Reading:
+    """Hands pieces to `read` in their order; says by `give_credit` how many bytes more may come."""
+
+    def __init__(self, read: Callable[[LogEvent, bytes, float], None], give_credit: Callable[[int], None]) -> None:
+        self._read, self._give_credit = read, give_credit
+        self._unread: deque[Piece] = deque()
+        self._owed_bytes = 0
+        self._next: asyncio.Handle | None = None
+
+    def put(self, event: LogEvent, data: bytes, now: float) -> None:
+        """Read it at once where nothing waits, else in its turn."""
+        self._unread += slices(event, data, now)
+        if self._next is None:
+            self._go_on()
+
+    def drop(self) -> None:
+        """Forget what was not read yet, and what is owed for it."""
+        self._unread.clear()
+        self._owed_bytes = 0
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _go_on(self) -> None:
+        self._next = None
+        began = time.thread_time()
+        while self._unread and self._next is None:
+            event, data, now = self._unread.popleft()
+            self._owe(len(data))
+            self._read(event, data, now)
+            took_s = time.thread_time() - began
+            if took_s >= TURN_S:  # also where nothing is left: what comes next waits
+                self._next = asyncio.get_running_loop().call_later(took_s * REST, self._go_on)
+
+    def _owe(self, size_bytes: int) -> None:
+        self._owed_bytes += size_bytes
+        if self._owed_bytes >= OWED_BYTES:  # before that the host has enough left
+            owed, self._owed_bytes = self._owed_bytes, 0
+            self._give_credit(owed)
+
+
+def slices(event: LogEvent, data: bytes, now: float) -> Iterator[Piece]:
+    """Cut a chunk into slices that say where they stand; a pure status is one."""
+    if len(data) <= SLICE_BYTES:
+        yield event, data, now
+        return
+    for start in range(0, len(data), SLICE_BYTES):
+        part = data[start : start + SLICE_BYTES]
+        skipped_from = event.skipped_from if start == 0 else None
+        yield (
+            msgspec.structs.replace(event, offset=event.offset + start, n=len(part), skipped_from=skipped_from),
+            part,
+            now,
+        )

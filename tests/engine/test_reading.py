@@ -1,0 +1,100 @@
+"""A flood of log is read in slices between which others have their turn."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from console.engine import reading
+from console.engine.reading import OWED_BYTES, SLICE_BYTES, Reading, slices
+from console.protocol import LogEvent
+from tests.waiting import until_async
+
+
+def chunk(offset: int, data: bytes, skipped_from: int | None = None) -> LogEvent:
+    return LogEvent(
+        bt=0.0, state="following", offset=offset, size=1 << 30, path="log", n=len(data), skipped_from=skipped_from
+    )
+
+
+def test_slices_say_where_they_stand_and_lose_nothing() -> None:
+    data = bytes(range(256)) * (SLICE_BYTES // 100)
+
+    pieces = list(slices(chunk(1000, data, skipped_from=10), data, 5.0))
+
+    assert b"".join(part for _, part, _ in pieces) == data
+    assert [event.offset for event, _, _ in pieces] == [1000 + SLICE_BYTES * n for n in range(len(pieces))]
+    assert [event.n for event, _, _ in pieces] == [len(part) for _, part, _ in pieces]
+    assert [event.skipped_from for event, _, _ in pieces] == [10] + [None] * (len(pieces) - 1)
+
+
+async def test_others_have_their_turn_in_a_flood_and_the_order_stays() -> None:
+    read: list[int] = []
+    credit: list[int] = []
+    turns = 0
+
+    def slow(event: LogEvent, data: bytes, now: float) -> None:
+        read.append(event.offset)
+        for _ in range(200_000):  # more CPU time than a turn has
+            pass
+
+    flood = Reading(slow, credit.append)
+    data = b"x" * (4 * SLICE_BYTES)
+    flood.put(chunk(0, data), data, 0.0)
+    flood.put(chunk(len(data), b"end"), b"end", 0.0)
+    assert len(read) < 5
+    while len(read) < 5:
+        turns += 1
+        await asyncio.sleep(0)
+
+    assert read == [0, SLICE_BYTES, 2 * SLICE_BYTES, 3 * SLICE_BYTES, 4 * SLICE_BYTES]
+    assert turns > 0
+    assert sum(credit) <= len(data) + 3
+    assert len(data) + 3 - sum(credit) < OWED_BYTES
+
+
+async def test_what_was_dropped_is_never_read() -> None:
+    read: list[int] = []
+
+    def slow(event: LogEvent, data: bytes, now: float) -> None:
+        read.append(event.offset)
+        for _ in range(200_000):
+            pass
+
+    flood = Reading(slow, lambda count: None)
+    data = b"x" * (64 * SLICE_BYTES)
+    flood.put(chunk(0, data), data, 0.0)
+    seen = len(read)
+    flood.drop()
+    await asyncio.sleep(2 * reading.TURN_S)
+
+    assert len(read) == seen < 64
+    flood.put(chunk(0, b"new"), b"new", 0.0)
+    assert len(read) == seen + 1
+
+
+async def test_each_costly_slice_is_followed_by_a_rest_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s, read, delays = [0.0], [0], list[float]()
+    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
+    loop = asyncio.get_running_loop()
+    call_later: Callable[..., asyncio.TimerHandle] = loop.call_later
+
+    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        if getattr(callback, "__self__", None) is flood:
+            delays.append(delay)
+        return call_later(delay, callback, *args, **kwargs)
+
+    def costly(event: LogEvent, data: bytes, now: float) -> None:
+        cpu_s[0] += 0.03
+        read[0] += 1
+
+    flood = Reading(costly, lambda count: None)
+    monkeypatch.setattr(loop, "call_later", noting)
+    for number in range(3):
+        flood.put(chunk(2 * number, b"x\n"), b"x\n", 0.0)
+    assert read == [1]
+
+    await until_async(lambda: read == [3])
+
+    assert delays == [pytest.approx(0.03)] * 3
