@@ -420,6 +420,12 @@ _RUN = {
         _LEFT_ALONE,
         "lower the batch or move a role at the next restart",
     ),
+    "gpu_slowed": _warning(
+        "a GPU runs slower than it could",
+        "Its clock is held back by heat or power, or it is about to be; the other GPUs of its role wait for it.",
+        _LEFT_ALONE,
+        "look at its cooling and its power limit; nvidia-smi -q -d PERFORMANCE on the host says more",
+    ),
 }
 
 _OWN = {

@@ -569,7 +569,7 @@ class Taken(Struct, frozen=True, kw_only=True):
 
 
 class Growth(Struct, frozen=True, kw_only=True):
-    """A line of recorder.ndjson. `k` is `log` (size of the log), `stage`, `gpu`, `proc` or `exit`."""
+    """A line of recorder.ndjson. `k` is `log` (size of the log), `stage`, `gpukind`, `gpu`, `who`, `proc` or `exit`."""
 
     k: str
     bt: float
@@ -579,4 +579,15 @@ class Growth(Struct, frozen=True, kw_only=True):
     state: str | None = None
     detail: str = ""
     gpus: list[list[int | None]] = []
-    """For `gpu`: [index, used_bytes, util_pct, power_mw] each."""
+    """For `gpu`: [index, used_bytes, util_pct, power_mw, temp, sm_mhz, throttle] each; older keepers wrote four."""
+    held: list[int] = []
+    """For `gpu`: where the run has a context."""
+    kinds: list[list[Any]] = []
+    """For `gpukind`: [index, uuid, name, total, limit_mw, hot_at, sm_max_mhz, lost] each."""
+    source: str | None = None
+    driver: str | None = None
+    why: str | None = None
+    who: list[tuple[int, int, int, str]] = []
+    """For `who`: pid, start ticks, parent, command name."""
+    procs: list[tuple[int, str, int, int]] = []
+    """For `proc`: pid, state, bytes, ticks of CPU time."""

@@ -165,6 +165,7 @@ class Reason(StrEnum):
     FINISHED_NOT_EXITED = "finished_not_exited"
     RUNNING_OK = "running_ok"
     GPU_HEADROOM = "gpu_headroom"
+    GPU_SLOWED = "gpu_slowed"
     UNKNOWN = "unknown"
     # our own
     CONFIG = "config"

@@ -18,7 +18,7 @@ import msgspec
 
 from console import protocol
 from console.config import Target
-from console.engine import diagnosis, requests
+from console.engine import diagnosis, gpucurves, requests
 from console.engine.archive import Archive
 from console.engine.following import Following
 from console.engine.past import Past
@@ -373,7 +373,7 @@ class Engine:
                 self._feed(events.ProcsSaid(at=now, procs=event))
             case protocol.GpusEvent():
                 self._feed(events.GpusSaid(at=now, gpus=event))
-                self._plot_gpus(event, now)
+                gpucurves.take(self.series, event, now)
                 self._past.gpus(event, self.target.gpus.roles)
             case protocol.LogEvent():
                 self._following.take(event, said.data, now)
@@ -381,12 +381,6 @@ class Engine:
                 self._feed(events.HostWarned(at=now, warn=event))
             case _:
                 assert_never(event)
-
-    def _plot_gpus(self, event: protocol.GpusEvent, now: float) -> None:
-        for gpu in event.gpus:
-            if gpu.used is not None:
-                series = self.series.setdefault(f"gpu_memory:{gpu.i}", Series())
-                series.add(now, gpu.used)
 
     # -- the machine --------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from console import protocol
 from console.config import Metrics
-from console.engine import requests
+from console.engine import gpucurves, requests
 from console.engine.growth import GrowthIndex
 from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, LogFlow, Taken
 from console.engine.reading import Reading
@@ -56,7 +56,7 @@ class Following:
         self._link, self._feed, self._now = link, feed, now
         self._flow = LogFlow(metrics, buffer, series)
         self._reading = Reading(self._take, lambda count: link.bulk_send(protocol.LogCredit(bytes=count)))
-        self._buffer = buffer
+        self._buffer, self._series = buffer, series
         self._wanted: events.FollowLog | None = None
         self._bulk_up = False
         self._attaching: asyncio.Task[None] | None = None
@@ -179,6 +179,7 @@ class Following:
         reply = await self._link.request(operation, timeout_s=_REQUEST_S)
         records = requests.decode_records(reply.data, protocol.Growth) if reply.ok else []
         self._growth = {run: GrowthIndex(records)}
+        gpucurves.join(self._series, records, lambda bt: min(self._now(), bt + self._bt_offset_s))
         return self._growth[run]
 
     async def _take_head(self, wanted: events.FollowLog) -> int:

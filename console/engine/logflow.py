@@ -86,7 +86,7 @@ class LogFlow:
         self._splitter = LineSplitter()
         self._parser = Parser(self._format, self.metrics.tokens_per_step)
         self.buffer.clear()
-        for name in [name for name in self.series if not name.startswith("gpu_memory:")]:
+        for name in [name for name in self.series if not name.startswith("gpu_")]:
             del self.series[name]
 
     @property
@@ -121,8 +121,9 @@ class LogFlow:
         samples: list[Sample] = []
         for line in splitter.feed(data, 0, now):
             samples += self._history(line, clock)
-        for series in self.series.values():
-            series.gap()
+        for name, series in self.series.items():
+            if not name.startswith("gpu_"):
+                series.gap()
         return tuple(samples)
 
     def take_between(self, pieces: Iterable[tuple[int, bytes]], clock: Clock, now: float) -> None:
@@ -197,8 +198,9 @@ class LogFlow:
             self.buffer.note(f"the log begins {event.offset:,} bytes above this line", now)
         self.buffer.append(self._splitter.reset(event.offset, mid_line=event.skipped_from is None))
         self._before = b""
-        for series in self.series.values():
-            series.gap()
+        for name, series in self.series.items():
+            if not name.startswith("gpu_"):
+                series.gap()
 
     def _history(self, line: RawLine, clock: Clock) -> Iterable[Sample]:
         at = clock(line)

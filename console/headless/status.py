@@ -8,7 +8,7 @@ from typing import Any
 from console.config import Target
 from console.headless import follow, output
 from console.headless.session import deadline_after, opened, settled
-from console.model import Gpu, Severity, Snapshot, StageState, Verdict
+from console.model import Gpu, GpuNote, Severity, Snapshot, StageState, Verdict
 from console.reasons import ConsoleError, Exit
 from console.state import outcome
 
@@ -156,7 +156,7 @@ def status_json(snapshot: Snapshot) -> dict[str, Any]:
         else None,
         "gpu_source": snapshot.gpus.source,
         "gpu_why": snapshot.gpus.why or None,
-        "gpus": [_gpu_json(gpu) for gpu in snapshot.gpus.gpus],
+        "gpus": [_gpu_json(gpu, snapshot.gpus.notes) for gpu in snapshot.gpus.gpus],
         "reason": snapshot.reason.slug if snapshot.reason else None,
         "detail": snapshot.reason.detail if snapshot.reason else None,
         "safe": snapshot.reason.safe if snapshot.reason else None,
@@ -203,19 +203,34 @@ def _whys(snapshot: Snapshot) -> dict[str, str]:
     return whys
 
 
-def _gpu_json(gpu: Gpu) -> dict[str, Any]:
+def _gpu_json(gpu: Gpu, notes: tuple[GpuNote, ...]) -> dict[str, Any]:
     return {
         "index": gpu.index,
+        "cuda_index": gpu.cuda_index,
         "name": gpu.name or None,
+        "uuid": gpu.uuid or None,
         "role": gpu.role,
         "used_bytes": gpu.used_bytes,
         "total_bytes": gpu.total_bytes,
+        "reserved_bytes": gpu.reserved_bytes,
         "peak_bytes": gpu.peak_bytes,
         "util_pct": gpu.util_pct,
         "power_w": gpu.power_w,
+        "power_limit_w": gpu.power_limit_w,
         "temperature_c": gpu.temperature_c,
+        "clock_mhz": gpu.clock_mhz,
+        "throttle": gpu.throttle,
+        "ecc_errors": gpu.ecc_errors,
+        "retired": gpu.retired,
+        "xid": gpu.xid,
+        "mig": None if gpu.parts is None else [part.uuid for part in gpu.parts],
         "owner": gpu.owner,
+        "owner_why": gpu.owner_why or None,
         "context": gpu.context,
         "pids": list(gpu.pids),
-        "why": gpu.warning or None,
+        "others": [
+            {"pid": each.pid, "bytes": each.bytes, "name": each.name or None, "user": each.user or None}
+            for each in gpu.others
+        ],
+        "why": next((note.text for note in notes if gpu.index in note.gpus), None),
     }

@@ -62,6 +62,19 @@ class GpuWatch:
     def complete(self) -> bool:
         return self._cuda.get("complete_bt") is not None
 
+    @property
+    def contexts(self) -> List[int]:
+        """The GPUs that the run has a context on, as judged last."""
+        return list(self._cuda.get("contexts") or ())
+
+    def raise_peaks(self, contexts: Optional[Iterable[int]] = None) -> None:
+        """Take the newest sample's use of the run's GPUs for the peaks."""
+        ours = set(self.contexts if contexts is None else contexts)
+        for each in self.latest["gpus"] if self.latest is not None else ():
+            if each["i"] in ours and each.get("used") is not None:
+                key = str(each["i"])
+                self.peak[key] = max(self.peak.get(key, 0), each["used"])
+
     def judge(self, tree: Set[int], uvm: Optional[Set[int]]) -> Dict[str, Any]:
         """Return protocol.CudaRecord as a dict for the newest sample and this process tree; also raises the peaks."""
         sample = self.latest
@@ -71,10 +84,7 @@ class GpuWatch:
         gpus: List[Dict[str, Any]] = sample["gpus"]
         contexts = verdict["contexts"]
         expected = self._expected if self._expected is not None else (len(gpus) or None)
-        for each in gpus:
-            if each["i"] in contexts and each.get("used") is not None:
-                key = str(each["i"])
-                self.peak[key] = max(self.peak.get(key, 0), each["used"])
+        self.raise_peaks(contexts)
         self._cuda.update(contexts=contexts, expected=expected, source=sample["source"], why=sample.get("why", ""))
         if contexts:
             self._cuda["rule"] = verdict["rule"]

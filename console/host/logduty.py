@@ -10,7 +10,7 @@ import os
 import time
 from typing import Any, Dict, List, Optional, Set
 
-from . import files, logtail, notify, procfs, startkeeper, wire
+from . import files, logtail, notify, procfs, recorder, startkeeper, wire
 from .replies import Operation, Refused, Replies
 
 _STEP_S = 0.05
@@ -104,10 +104,11 @@ class LogDuty:
 
 
 def recorder_lines(path: str) -> List[bytes]:
-    """Return the complete JSON lines of a flight recorder; with too much for one message, fewer GPU samples."""
+    """Return the complete JSON lines of a flight recorder, coarse but for the last ten minutes, within bounds."""
     try:
         with open(path, "rb") as file:
-            lines = file.read(wire.MAX_LINE_BYTES * 2).split(b"\n")[:-1]
+            text = file.read(wire.MAX_LINE_BYTES * 2).decode("utf-8", "surrogateescape")
+            lines = [line.encode("utf-8", "surrogateescape") for line in recorder.coarser(text.split("\n")[:-1])]
     except OSError:
         return []
     good = [line for line in lines if wire.decode(line) is not None]

@@ -35,7 +35,9 @@ YOUNG_S = 600.0
 _LOG_S, _LOG_OLD_S = 0.25, 1.0
 _SCAN_NEW_S, _SCAN_S, _SCAN_OLD_S = 0.1, 1.0, 10.0
 _NEW_S = 2.0
-_GPU_OLD_S = 10.0
+_CUDA_OLD_S = 10.0
+_MOST_PROCS = 32
+"""Of a run with more processes these are recorded: 15 us each, once a second."""
 _OOM_S = 5.0
 _JOB_STEP_S = 0.02
 _LAST_REAP_S = 0.1
@@ -334,12 +336,14 @@ class Vigil:
             return
         if self._release is not None and self._tree.members:
             self._release.held(sample)
-        if sample["gpus"]:
-            self._record.gpus(sample)
-        cuda = self._gpus.judge(set(self._tree.members), self._tree.uvm_holders())
-        self._journal.set(cuda=cuda, gpu_peak=dict(self._gpus.peak))
-        if self._gpus.complete or not self._young(now):
-            self._gpus.sampler.set_interval(_GPU_OLD_S)
+        # What was decided is looked at again now and then; peaks and the record of each second go on.
+        if not self._gpus.complete or self._is_due("cuda", now, _CUDA_OLD_S):
+            cuda = self._gpus.judge(set(self._tree.members), self._tree.uvm_holders())
+            self._journal.set(cuda=cuda, gpu_peak=dict(self._gpus.peak))
+        else:
+            self._gpus.raise_peaks()
+        self._record.gpus(sample, self._gpus.contexts)
+        self._record.procs(filter(None, map(procfs.read_stat, sorted(self._tree.members)[:_MOST_PROCS])))
 
 
 def _wakeup_pipe() -> int:

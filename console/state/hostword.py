@@ -8,16 +8,17 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from console.model import Stage, StageState
-from console.protocol import RunRecord
+from console.protocol import GpusEvent, RunRecord
 from console.reasons import Reason
-from console.state import events, figures, launch
+from console.state import events, figures, gpunotes, launch
 from console.state.ending import gone, how_it_ended
 from console.state.stages import JOURNALLED, STAGES, IllegalEvent
 from console.state.subject import TRANSACTION, stop_of
-from console.state.target import HostWarning, ProcFacts, Subject, TargetState, expected_gpus, run_power_w
+from console.state.target import GpuFacts, HostWarning, ProcFacts, Subject, TargetState, expected_gpus, run_power_w
 
 MAX_WARNINGS = 16
 MAX_STEPPING_POWERS = 120
+_SMOOTH_S = 30.0
 SETTLING_S = 5.0
 """A run that was there before us gets so long to show its contexts and steps before anything is held against it."""
 
@@ -168,13 +169,23 @@ def gpus_said(state: TargetState, event: events.GpusSaid) -> TargetState:
         known = [value for value in (gpu.peak, gpu.used if _is_alive(state) else None) if value is not None]
         if known:
             peaks[gpu.i] = max(peaks.get(gpu.i, 0), *known)
-    gpus = replace(state.gpus, event=said, at=state.at, peaks=peaks)
+    gpus = replace(
+        state.gpus, event=said, at=state.at, peaks=peaks,
+        since=gpunotes.lasting(state.gpus.since, said.gpus, state.at), busy=_smoothed(state.gpus, said, state.at),
+    )  # fmt: skip
     power = run_power_w(replace(state, gpus=gpus))
     last = state.training.last_step_at
     usual = figures.usual_gap_s(state.training)
     if power is not None and last is not None and usual is not None and state.at - last <= 2 * usual + 1.0:
         gpus = replace(gpus, stepping_w=(*gpus.stepping_w, power)[-MAX_STEPPING_POWERS:])
     return _see_contexts(replace(state, gpus=gpus))
+
+
+def _smoothed(before: GpuFacts, said: GpusEvent, at: float) -> dict[int, float]:
+    """How busy each GPU is, a single sample of which says little."""
+    share = min(1.0, max(0.0, at - before.at) / _SMOOTH_S) if before.at is not None else 1.0
+    known = {gpu.i: gpu.util for gpu in said.gpus if gpu.util is not None}
+    return {i: before.busy.get(i, util) + (util - before.busy.get(i, util)) * share for i, util in known.items()}
 
 
 def _see_contexts(state: TargetState) -> TargetState:

@@ -11,8 +11,6 @@ from console.model import (
     Ages,
     Changes,
     ExitStatus,
-    Gpu,
-    GpuPanel,
     LinkState,
     LinkStatus,
     Lock,
@@ -27,16 +25,17 @@ from console.model import (
     StageStatus,
     Verdict,
 )
-from console.protocol import LogIdent, ProcsEvent, RunRecord, WireGpu, WireProcess
+from console.protocol import LogIdent, ProcsEvent, RunRecord, WireProcess
 from console.state import figures, stall, texts
 from console.state.changes import changes, settings_of
 from console.state.consequences import End
+from console.state.gpuview import gpu_panel
 from console.state.launch import Launch
 from console.state.stages import JOURNALLED, STAGES, Mark
 from console.state.subject import TRANSACTION, stop_of
-from console.state.target import Subject, TargetState, deadline_s, expected_gpus, record_at
+from console.state.target import Subject, TargetState, deadline_s, record_at
 from console.state.verdict import FAILURES, Judgement, good_run, judge
-from console.state.warnings import HEADROOM_BYTES, lost_restart, warnings
+from console.state.warnings import lost_restart, warnings
 
 _BLIND = frozenset({Verdict.LINK_LOST, Verdict.NO_WORD})
 
@@ -63,7 +62,7 @@ def snapshot(state: TargetState, now: float) -> Snapshot:
         good=good_run(state),
         changes=_changes(state, judged),
         progress=_progress(state, now, judged.verdict),
-        gpus=_gpus(state),
+        gpus=gpu_panel(state),
         log=_log(state),
         processes=_processes(state.procs.event),
         lock=_lock(state),
@@ -300,52 +299,7 @@ def _progress(state: TargetState, now: float, verdict: Verdict) -> Progress:
     )
 
 
-# -- GPUs, log, processes ---------------------------------------------------------------------------------------------
-
-
-def _gpus(state: TargetState) -> GpuPanel:
-    event = state.gpus.event
-    if event is None:
-        return GpuPanel(expected=expected_gpus(state))
-    roles = {index: role for role, indexes in state.target.gpus.roles.items() for index in indexes}
-    record = state.subject.record if state.subject is not None else None
-    gpus = tuple(_gpu(state, gpu, roles.get(gpu.i)) for gpu in event.gpus)
-    rule = event.rule or (record.cuda.rule if record is not None and record.cuda is not None else "")
-    return GpuPanel(
-        source=event.source,
-        why=event.why,
-        driver=event.driver,
-        at=state.gpus.at,
-        expected=expected_gpus(state),
-        contexts=tuple(gpu.i for gpu in event.gpus if gpu.context),
-        rule=rule,
-        gpus=gpus,
-    )
-
-
-def _gpu(state: TargetState, gpu: WireGpu, role: str | None) -> Gpu:
-    peak = state.gpus.peaks.get(gpu.i)
-    warning = gpu.warning
-    if not warning and peak is not None and gpu.total and gpu.owner == "run" and gpu.total - peak < HEADROOM_BYTES:
-        left = texts.gib(max(0, gpu.total - peak))
-        warning = f"peak {texts.gib(peak)} of {texts.gib(gpu.total)} GiB · {left} GiB headroom"
-    return Gpu(
-        index=gpu.i,
-        name=gpu.name,
-        uuid=gpu.uuid,
-        role=role,
-        used_bytes=gpu.used,
-        total_bytes=gpu.total,
-        peak_bytes=peak,
-        util_pct=gpu.util,
-        power_w=gpu.power_mw / 1000 if gpu.power_mw is not None else None,
-        power_limit_w=gpu.limit_mw / 1000 if gpu.limit_mw is not None else None,
-        temperature_c=gpu.temp,
-        owner=gpu.owner,
-        pids=tuple(pid for pid, _ in gpu.procs or ()),
-        context=gpu.context,
-        warning=warning,
-    )
+# -- log, processes ---------------------------------------------------------------------------------------------------
 
 
 def _log(state: TargetState) -> LogStatus:

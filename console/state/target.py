@@ -138,6 +138,10 @@ class GpuFacts(Struct, frozen=True, kw_only=True):
     """Over the link that is up now, this run was seen with fewer contexts than it wants: we see the last one come."""
     stepping_w: tuple[float, ...] = ()
     """Mean board draw of the run's GPUs while steps came, newest last: what work looks like."""
+    since: dict[str, float] = {}
+    """Since when each condition that must last has held: see gpunotes.lasting."""
+    busy: dict[int, float] = {}
+    """Percent busy, smoothed over half a minute."""
 
 
 class ProcFacts(Struct, frozen=True, kw_only=True):

@@ -93,6 +93,19 @@ def listing(numbers: Iterable[int]) -> str:
     return ", ".join(str(number) for number in numbers)
 
 
+def ranges(numbers: Iterable[int]) -> str:
+    """`6, 7` or `0–4, 6`: runs of three and more are joined."""
+    parts: list[str] = []
+    run: list[int] = []
+    for number in [*sorted(numbers), None]:
+        if run and (number is None or number != run[-1] + 1):
+            parts.extend([f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(each) for each in run])
+            run = []
+        if number is not None:
+            run.append(number)
+    return ", ".join(parts)
+
+
 def joined(*facts: str) -> str:
     """Facts in order of worth, joined as on the screens; empty ones are left out."""
     return " · ".join(fact for fact in facts if fact)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from console.model import LostRestart, ReasonView, Severity, Stage
-from console.protocol import GpusEvent, WireGpu
+from console.model import GpuNote, GpuTrouble, LostRestart, ReasonView, Severity, Stage
 from console.reasons import Reason, reason_of
-from console.state import health, texts
+from console.state import health
+from console.state.gpuview import gpu_panel
 from console.state.reasonview import told, view
 from console.state.subject import is_interrupted
 from console.state.target import TargetState
 
-HEADROOM_BYTES = 2 * 1024**3
-"""Less than 2 GiB free at the peak: a longer sequence may not fit."""
-FOREIGN_BYTES = 512 * 1024**2
-"""A context without a tensor takes about so much: less is no use of a GPU."""
-
 
 def warnings(state: TargetState, now: float) -> tuple[ReasonView, ...]:
     """What a person should know beside the verdict."""
-    found = [*_also(state, now), *_run_warnings(state), *_gpu_warnings(state.gpus.event, state.gpus.peaks)]
+    found = [*_also(state, now), *_run_warnings(state), *_gpu_warnings(gpu_panel(state).notes)]
     found += [view(_host_reason(w.reason), detail=_host_detail(w.reason, w.detail)) for w in state.warnings]
     return tuple(replace(each, severity=_at_most_warning(each.severity)) for each in found)
 
@@ -76,23 +71,25 @@ def _run_warnings(state: TargetState) -> list[ReasonView]:
     return found
 
 
-def _gpu_warnings(event: GpusEvent | None, peaks: dict[int, int]) -> list[ReasonView]:
-    found = []
-    for gpu in event.gpus if event is not None else ():
-        peak = peaks.get(gpu.i)
-        if peak is not None and gpu.total and gpu.owner == "run" and gpu.total - peak < HEADROOM_BYTES:
-            detail = f"GPU {gpu.i} peak {texts.gib(peak)} of {texts.gib(gpu.total)} GiB"
-            found.append(view(Reason.GPU_HEADROOM, detail=detail))
-        found += [view(Reason.GPU_MEMORY_FOREIGN, detail=f"GPU {gpu.i}: {words}") for words in _foreign(gpu)]
-    return found
+_OF_GPUS = {
+    GpuTrouble.LOST: Reason.GPU_FELL_OFF_BUS,
+    GpuTrouble.ERRORS: Reason.GPU_FAULT,
+    GpuTrouble.FOREIGN: Reason.GPU_MEMORY_FOREIGN,
+    GpuTrouble.NOBODY: Reason.GPU_MEMORY_FOREIGN,
+    GpuTrouble.HEADROOM: Reason.GPU_HEADROOM,
+    GpuTrouble.HOT: Reason.GPU_SLOWED,
+    GpuTrouble.SLOWED: Reason.GPU_SLOWED,
+    GpuTrouble.UNEVEN: None,  # an observation about the load, nothing that is wrong
+    GpuTrouble.SPINNING: None,  # part of the evidence for a stall, and no proof of one
+}
+# What the reason says itself is left to it: `1.9 GiB headroom`, `not ours`.
+_SAID_BY_REASON = {GpuTrouble.HEADROOM: " · ", GpuTrouble.FOREIGN: ", not ours"}
 
 
-def _foreign(gpu: WireGpu) -> list[str]:
-    """Say who else is on a GPU, also where it is the run's; of a pid that can't be seen it isn't known whose it is."""
-    sure = [each for each in gpu.others if each.seen and (each.bytes is None or each.bytes >= FOREIGN_BYTES)]
-    if sure:
-        held = [f"{texts.gib(each.bytes)} GiB" if each.bytes is not None else "memory" for each in sure]
-        return [f"pid {who.pid} ({who.name}, {who.user}) holds {what}" for who, what in zip(sure, held, strict=True)]
-    if gpu.owner != "other":
-        return []
-    return [gpu.warning or "used by others"]
+def _gpu_warnings(notes: tuple[GpuNote, ...]) -> list[ReasonView]:
+    reasons = [(_OF_GPUS[note.kind], note) for note in notes]
+    return [
+        view(reason, detail=note.text.partition(_SAID_BY_REASON.get(note.kind, "\n"))[0])
+        for reason, note in reasons
+        if reason is not None
+    ]

@@ -143,6 +143,10 @@ class Action(Struct, frozen=True, kw_only=True):
         return self.named(situation) if self.named is not None else self.label
 
 
+def _gpus(situation: Situation) -> bool:
+    return situation.face is Face.GPUS
+
+
 ACTIONS: tuple[Action, ...] = (
     Action(
         id="overview",
@@ -186,7 +190,7 @@ ACTIONS: tuple[Action, ...] = (
         group=Group.RUN,
         changes_run=True,
         help="show the plan of a restart; nothing is touched before R in the plan",
-        footer=lambda s: s.link_up and not s.launching and not _runs(s),
+        footer=lambda s: s.link_up and not s.launching and not _runs(s) and not _gpus(s),
         named=lambda s: "restart" if s.run_alive or s.failed else "start",
     ),
     Action(
@@ -207,7 +211,7 @@ ACTIONS: tuple[Action, ...] = (
         changes_run=True,
         help="show the plan of a stop; nothing is touched before S in the plan",
         when=lambda s: s.run_alive or s.launching or not s.link_up,
-        footer=lambda s: s.link_up and _no_contact(s) and not s.stopping and not _runs(s),
+        footer=lambda s: s.link_up and _no_contact(s) and not s.stopping and not _runs(s) and not _gpus(s),
     ),
     Action(
         id="diagnose",
@@ -347,6 +351,51 @@ ACTIONS: tuple[Action, ...] = (
         label="runs",
         group=Group.VIEW,
         help="the runs of this target; two of them side by side",
+        when=_no_contact,
+    ),
+    Action(
+        id="gpu_metric",
+        keys=("m",),
+        label="memory/power/busy",
+        group=Group.VIEW,
+        help="memory, power and how busy the GPUs are take turns in the plots",
+        when=_gpus,
+        footer=_always,
+    ),
+    Action(
+        id="gpu_zoom",
+        keys=("z",),
+        label="zoom",
+        group=Group.VIEW,
+        help="the whole run or its last 10 minutes",
+        when=_gpus,
+    ),
+    Action(
+        id="gpu_down",
+        keys=("down", "j"),
+        shown="↑↓",
+        label="GPU",
+        group=Group.VIEW,
+        help="choose the next GPU",
+        when=_gpus,
+        footer=_always,
+    ),
+    Action(id="gpu_up", keys=("up", "k"), label="GPU", group=Group.VIEW, help="choose the GPU before", when=_gpus),
+    Action(
+        id="gpu_detail",
+        keys=("enter",),
+        label="processes",
+        group=Group.VIEW,
+        help="the processes on the chosen GPU and all that is known of it, in place of the plots",
+        when=_gpus,
+        footer=_always,
+    ),
+    Action(
+        id="gpus",
+        keys=("2",),
+        label="GPUs",
+        group=Group.VIEW,
+        help="all that is known of each GPU, with its history",
         when=_no_contact,
     ),
     Action(

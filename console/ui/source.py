@@ -49,7 +49,7 @@ class Source(Protocol):
 
     @property
     def series(self) -> Mapping[str, Series]:
-        """`tok_s`, `loss`, `queue` (min_ready) and `gpu_memory:<index>` (bytes)."""
+        """`tok_s`, `loss`, `queue`; by GPU `gpu_memory:<index>` (bytes), `gpu_power:` (W), `gpu_busy:` (%)."""
         ...
 
     @property

@@ -25,7 +25,10 @@ from console.model import (
     ExitStatus,
     Fact,
     Gpu,
+    GpuHolder,
+    GpuNote,
     GpuPanel,
+    GpuTrouble,
     LinkState,
     LinkStatus,
     Lock,
@@ -290,7 +293,7 @@ def gpu(index: int, used: float, busy: int, watts: float, heat: int, **more: Any
         power_w=watts,
         power_limit_w=700.0,
         temperature_c=heat,
-        **{"owner": "run", "context": True, **more},
+        **{"owner": "run", "context": True, "cuda_index": index, "clock_mhz": 1755, "clock_max_mhz": 1980, **more},
     )
 
 
@@ -310,10 +313,10 @@ GPUS = GpuPanel(
             _HEAT[i],
             peak_bytes=_bytes(_PEAK[i]),
             pids=(84941 + i,),
-            warning=HEADROOM if i == 6 else "",
         )
         for i in range(8)
     ),
+    notes=(GpuNote(kind=GpuTrouble.HEADROOM, gpus=(6,), text=HEADROOM),),
 )
 GPUS_LOADING = replace(
     GPUS,
@@ -349,10 +352,63 @@ GPUS_SPINNING = replace(
             128.0 + i % 4,
             44 + i % 3,
             peak_bytes=_bytes(_PEAK[i]),
-            warning="all busy at 128 W: spinning, not computing",
         )
         for i in range(8)
     ),
+    notes=(
+        GpuNote(
+            kind=GpuTrouble.SPINNING,
+            gpus=tuple(range(8)),
+            text="all 100 % busy at 130 W: spinning, not computing · a collective waits?",
+        ),
+    ),
+)
+GPUS_TROUBLED = replace(
+    GPUS,
+    gpus=tuple(
+        replace(
+            each,
+            clock_mhz=1410 if each.index == 2 else 1755,
+            throttle="power cap" if each.index == 2 else "",
+            others=(GpuHolder(pid=7712, bytes=int(1.2 * GIB), name="jupyter", user="root", seen=True),)
+            if each.index == 3
+            else (),
+        )
+        for each in GPUS.gpus
+    ),
+    notes=(
+        GpuNote(kind=GpuTrouble.FOREIGN, gpus=(3,), text="GPU 3: pid 7712 (jupyter, root) holds 1.2 GiB, not ours"),
+        GpuNote(kind=GpuTrouble.HEADROOM, gpus=(6,), text=HEADROOM),
+        GpuNote(kind=GpuTrouble.SLOWED, gpus=(2,), text="GPU 2 clock 1,410 of 1,755 MHz: power cap"),
+    ),
+)
+GPUS_32 = replace(
+    GPUS,
+    expected=32,
+    contexts=tuple(range(32)),
+    gpus=tuple(
+        replace(
+            GPUS.gpus[i % 8],
+            index=i,
+            cuda_index=i,
+            role="target" if i < 20 else "drafter",
+            pids=(84941 + i,),
+            lost="gone from the bus" if i == 17 else "",
+            **(dict.fromkeys(("used_bytes", "util_pct", "power_w", "temperature_c", "clock_mhz")) if i == 17 else {}),
+        )
+        for i in range(32)
+    ),
+    notes=(
+        GpuNote(kind=GpuTrouble.LOST, gpus=(17,), text="GPU 17: gone from the bus (Xid 79)"),
+        GpuNote(kind=GpuTrouble.HEADROOM, gpus=(30,), text="GPU 30 peak 137.9 of 139.8 GiB · 1.9 GiB headroom"),
+    ),
+)
+GPUS_NONE = GpuPanel(
+    source="none",
+    why="NVML: driver and library have different versions: 550.54.15 is loaded; reload the driver or restart the host; "
+    "no nvidia-smi on the PATH",
+    at=NOW - 0.7,
+    expected=8,
 )
 PROCESSES = (
     Process(
@@ -831,13 +887,21 @@ def run_series(end: float = NOW) -> dict[str, Series]:
         queue.add(at, max(0.0, round(6 + 4 * math.sin(index / 85) + noise.gauss(0, 1.4))), step)
     found = {"tok_s": tok, "loss": loss, "queue": queue}
     for index in range(8):
-        memory = Series()
-        base = _USED[index]
-        for second in range(0, 600, 5):
-            spike = 19 * math.exp(-(((second - 440) / 12) ** 2)) if index == 6 else 0.0
-            memory.add(NOW - 600 + second, (base + spike) * GIB)
-        found[f"gpu_memory:{index}"] = memory
+        found |= gpu_series(index, start, end)
     return found
+
+
+def gpu_series(index: int, start: float, end: float) -> dict[str, Series]:
+    """A GPU that loads for ten minutes and then works, with a spike now and then where the drafter is."""
+    memory, power, busy = Series(), Series(), Series()
+    noise = random.Random(index)
+    for second in range(0, int(end - start), 20):
+        at, loaded = start + second, min(1.0, second / 600)
+        spike = 19 * math.exp(-((((second + 700 * index) % 3400 - 3000) / 30) ** 2)) if index >= 5 else 0.0
+        memory.add(at, (0.5 + (_USED[index % 8] - 0.5) * loaded + spike) * GIB)
+        power.add(at, 80 + (_WATTS[index % 8] - 80) * (loaded == 1.0) + noise.gauss(0, 8))
+        busy.add(at, max(0.0, min(100.0, _BUSY[index % 8] * (loaded == 1.0) + noise.gauss(0, 2))))
+    return {f"gpu_memory:{index}": memory, f"gpu_power:{index}": power, f"gpu_busy:{index}": busy}
 
 
 def launch_series() -> dict[str, Series]:
@@ -863,6 +927,14 @@ def _empty(snapshot: Snapshot) -> Scene:
 
 SCENES: dict[str, Scene] = {
     "healthy": _stepping(HEALTHY),
+    "troubled": _stepping(replace(HEALTHY, gpus=GPUS_TROUBLED)),
+    "many": lambda: FakeSource(
+        replace(HEALTHY, gpus=GPUS_32),
+        step_log(),
+        run_series()
+        | {name: one for index in range(8, 32) for name, one in gpu_series(index, NOW - 8000, NOW).items()},
+    ),
+    "no-driver": _stepping(replace(HEALTHY, gpus=GPUS_NONE)),
     "launching": lambda: FakeSource(LAUNCHING, launch_log(), launch_series()),
     "late": lambda: FakeSource(LATE, launch_log(), launch_series()),
     "failed": lambda: FakeSource(LAUNCH_FAILED, failed_log()),

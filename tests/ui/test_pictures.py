@@ -104,6 +104,22 @@ def test_edit(snap_compare: Compare) -> None:
     assert snap_compare(_app("healthy"), terminal_size=(80, 24), run_before=before)
 
 
+@pytest.mark.parametrize(
+    ("scene", "size", "keys"),
+    [
+        ("troubled", (120, 36), ("2",)),
+        ("troubled", (80, 24), ("2",)),
+        ("troubled", (120, 36), ("2", "down", "enter")),
+        ("many", (120, 36), ("2", "m")),
+        ("launching", (160, 48), ("2",)),
+        ("no-driver", (80, 24), ("2",)),
+    ],
+    ids=["plots", "small", "processes", "many", "launching", "none"],
+)
+def test_gpu_screen(scene: str, size: tuple[int, int], keys: tuple[str, ...], snap_compare: Compare) -> None:
+    assert snap_compare(_app(scene), terminal_size=size, run_before=_after(*keys, shows="GPUs"))
+
+
 def test_light_theme(snap_compare: Compare) -> None:
     app = ConsoleApp(fixtures.SCENES["failed"](), zone=UTC, light=True)
     assert snap_compare(app, terminal_size=(120, 36), run_before=_settled)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from console.ui.bigtext import big, big_width, can_draw
 from console.ui.present.facts import VerdictFacts
-from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, spread, whole_facts, wrap
+from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, cut, spread, whole_facts, wrap
 
 _MARGIN = 2
 _RIGHT = 4
@@ -36,9 +36,9 @@ def band_row(facts: VerdictFacts, width: int) -> Line:
         more = whole_facts(facts.first, room) or (clip(facts.cause, room) if facts.cause and not facts.first else "")
         left = (*head, Span(f"  {more}", fact_role, bold)) if more and room > 8 else head
         line = spread(left, right, width) if right else left
-        if len(line) > len(left) or not right:
+        if len(line) > len(left):
             return line
-    return head
+    return cut(left, width)
 
 
 def _fits_big(facts: VerdictFacts, width: int) -> bool:

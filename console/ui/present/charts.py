@@ -14,14 +14,13 @@ from console.ui.present import words
 from console.ui.present.drawing import LABEL_CELLS, Drawing, PlotMemory, draw_axes
 from console.ui.present.facts import bound_words
 from console.ui.present.frame import age_span, title
-from console.ui.present.gpus import role_of
+from console.ui.present.gpucharts import GpuMetric, gpu_drawing, role_of, span_of_time
 from console.ui.present.look import STANDS, Look
 from console.ui.present.spans import Line, Role, Span, View, clip, dim, faint
 
 # The log is looked at once a second; a step line may take longer than that, so its age is the log's.
 PERIOD_S = 2.0
 SHORT_WINDOW_S = 600.0
-_GIB = 1024.0**3
 
 AllSeries = Mapping[str, Series]
 _Facts = list[tuple[Span, ...]]
@@ -245,24 +244,9 @@ def _queue_drawing(snapshot: Snapshot, series: AllSeries, zoom: Zoom, width: int
 
 def _memory_drawing(snapshot: Snapshot, series: AllSeries, zoom: Zoom, width: int, rows: int) -> Drawing | None:
     gpus = snapshot.gpus.gpus
-    by_role: dict[str, list[Series]] = {}
-    for gpu in gpus:
-        data = series.get(f"gpu_memory:{gpu.index}")
-        if data is not None and len(data):
-            by_role.setdefault(gpu.role or "", []).append(data)
-    every = [data for group in by_role.values() for data in group]
-    earliest = min(every, key=lambda data: data.points[0].at, default=None)
-    times = time_window(earliest.points, snapshot, zoom) if earliest is not None else None
-    if times is None:
-        return None
-    total = max((gpu.total_bytes for gpu in gpus if gpu.total_bytes), default=None)
-    top = (total or max(p.value for data in every for p in data.points)) / _GIB
-    window = Window(times[0], times[1], -0.02 * top, 1.06 * top)
-    groups = [(_role(snapshot, role_of(role)), found) for role, found in by_role.items()]
-    return Drawing(
-        window=window, label=words.number, baseline=total / _GIB if total else None,
-        curves=_curves(window, groups, width, rows, scale=1 / _GIB),
-    )  # fmt: skip
+    known = [series[name] for gpu in gpus if (name := f"gpu_memory:{gpu.index}") in series]
+    times = span_of_time(known, snapshot, whole=zoom is Zoom.RUN)
+    return gpu_drawing(GpuMetric.MEMORY, snapshot, gpus, series, times, (width, rows)) if times is not None else None
 
 
 def _role(snapshot: Snapshot, role: Role) -> Role:

@@ -41,7 +41,8 @@ class Drawing(Struct, frozen=True, kw_only=True):
 class PlotMemory:
     """Keeps drawn plots until a column may have changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int = _KEPT) -> None:
+        self._kept = kept
         self._drawn: dict[Hashable, tuple[float, float, list[Line] | None]] = {}
 
     def recall(
@@ -54,7 +55,7 @@ class PlotMemory:
             return found[2]
         drawing, lines = draw()
         shown = lines if drawing is not None else None
-        if len(self._drawn) >= _KEPT:
+        if len(self._drawn) >= self._kept:
             self._drawn.clear()
         self._drawn[key] = (now, now + _fresh_for(drawing, lines), shown)
         return shown

@@ -90,6 +90,25 @@ def _queue_range(queue: Queue) -> str:
     return span + (f" of {words.number(queue.max_depth)}" if queue.max_depth is not None else "")
 
 
+def pace(snapshot: Snapshot) -> tuple[str, ...]:
+    """`queue 6–16 of 16`, `never empty, never full for 10 min`, `balanced: neither side waits`."""
+    queue = snapshot.progress.queue
+    if queue is None:
+        return ()
+    facts = [f"queue {_queue_range(queue)}"]
+    if queue.empty_pct is not None and queue.full_pct is not None:
+        shares = [_share("empty", queue.empty_pct), _share("full", queue.full_pct)]
+        facts.append(
+            f"{', '.join(shares)} for 10 min" if "never" in "".join(shares) else f"{', '.join(shares)} of 10 min"
+        )
+    balanced = "balanced: neither side waits"
+    return (*facts, balanced if queue.bound == "balanced" else bound_words(queue.bound))
+
+
+def _share(word: str, percent: float) -> str:
+    return f"never {word}" if percent == 0 else f"{word} {percent:.0f} %"
+
+
 def rate_caption(snapshot: Snapshot) -> tuple[str, str]:
     rate = snapshot.progress.rate
     scope = {"per_device": " per GPU", "rank": " of one rank"}.get(rate.scope or "", "")

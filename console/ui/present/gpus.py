@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean
 
-from console.model import Gpu, Snapshot, StageState, Verdict
+from console.model import Gpu, GpuPanel, Snapshot, StageState, Verdict
 from console.ui.present import words
 from console.ui.present.frame import age_span, title
+from console.ui.present.gpucharts import role_of
 from console.ui.present.look import Look
 from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, dim, faint, pad, whole_spans, wrap
 
@@ -20,8 +21,8 @@ def gpu_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narrow: 
     panel = snapshot.gpus
     margin = (0, 0) if narrow else (1, 1)
     age = age_span(snapshot.ages.gpu, PERIOD_S, stale=_stale(snapshot))
-    if panel.source == "none" or not panel.gpus:
-        return _without_gpus(snapshot, width, look, margin, age)
+    if not panel.gpus:
+        return without_gpus(snapshot, width, look, margin, age)
     view: list[Line] = [title("GPUs", _title_facts(snapshot), age, width, look, margin=margin)]
     body = rows - 1
     table = _Table(snapshot, width, look, narrow=narrow, wide=wide)
@@ -31,7 +32,7 @@ def gpu_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narrow: 
     if show_head:
         view.append(table.head())
     room = rows - len(view)
-    shown = panel.gpus if len(panel.gpus) <= room else _worst_first(panel.gpus, room - 1)
+    shown = panel.gpus if len(panel.gpus) <= room else _worst_first(panel.gpus, room - 1, marked(panel))
     view.extend(table.row(gpu) for gpu in shown)
     if len(shown) < len(panel.gpus):
         view.append((Span("   "), dim(f"and {words.plural(len(panel.gpus) - len(shown), 'more GPU')}")))
@@ -50,13 +51,16 @@ def _stale(snapshot: Snapshot) -> bool:
     return snapshot.verdict is Verdict.LINK_LOST
 
 
-def _without_gpus(snapshot: Snapshot, width: int, look: Look, margin: tuple[int, int], age: Span) -> View:
+def without_gpus(snapshot: Snapshot, width: int, look: Look, margin: tuple[int, int], age: Span) -> View:
     panel = snapshot.gpus
     if panel.source == "none":
         text = words.one_line(panel.why) or "no source answered"
         head = title("GPUs", [(dim("none"),)], None, width, look, margin=margin)
         return (head, *((Span("  "), dim(part)) for part in wrap(text, width - 4)))
     head = title("GPUs", [(dim("?"),)], age if panel.at is not None else None, width, look, margin=margin)
+    why = words.one_line(panel.why)  # of a driver that does not answer, for one
+    if why:
+        return (head, *((Span("  "), Span(part, Role.WARN)) for part in wrap(why, width - 4)))
     return (head, (Span("  "), faint("no sample yet")))
 
 
@@ -76,10 +80,15 @@ def _title_facts(snapshot: Snapshot) -> list[Sequence[Span]]:
     return [(dim(f"{free}/{len(panel.gpus)} free"),)]
 
 
-def _worst_first(gpus: Sequence[Gpu], room: int) -> list[Gpu]:
+def _worst_first(gpus: Sequence[Gpu], room: int, marked: frozenset[int]) -> list[Gpu]:
     """Keep the GPUs with something to say, then the first ones, in their order."""
-    ranked = sorted(gpus, key=lambda gpu: (not gpu.warning, gpu.index))[: max(0, room)]
+    ranked = sorted(gpus, key=lambda gpu: (gpu.index not in marked, gpu.index))[: max(0, room)]
     return sorted(ranked, key=lambda gpu: gpu.index)
+
+
+def marked(panel: GpuPanel) -> frozenset[int]:
+    """The GPUs that a sentence is about."""
+    return frozenset(index for note in panel.notes for index in note.gpus)
 
 
 class _Table:
@@ -89,6 +98,7 @@ class _Table:
         self._look = look
         self._grey = _stale(snapshot)
         self._awaited = set(snapshot.stages[3].missing) if snapshot.stages[3].state in _WAITING else set()
+        self._marked = marked(snapshot.gpus)
         self._low_power = snapshot.verdict in (Verdict.STALLED, Verdict.SUSPENDED)
         self._narrow = narrow
         roles = {gpu.role or "" for gpu in snapshot.gpus.gpus}
@@ -110,7 +120,7 @@ class _Table:
 
     def row(self, gpu: Gpu) -> Line:
         look = self._look
-        mark, warn = " ", bool(gpu.warning) or (self._low_power and (gpu.util_pct or 0) > 50)
+        mark, warn = " ", gpu.index in self._marked or (self._low_power and (gpu.util_pct or 0) > 50)
         if gpu.index in self._awaited:
             mark = look.glyphs.awaited
         elif warn:
@@ -121,8 +131,8 @@ class _Table:
         if self._role_width:
             text = (gpu.role or "") if self._wide else (gpu.role or " ")[0].upper()
             out.append(Span(text.ljust(self._role_width) + " ", Role.DIM if self._grey else role_of(gpu.role)))
-        out.extend(self._memory_bar(gpu))
-        lost = "gone from the bus" in gpu.warning
+        out.extend(memory_bar(gpu, self._bar, look, grey=self._grey))
+        lost = bool(gpu.lost)
         value = Role.DIM if self._grey else Role.TEXT
         busy = words.UNKNOWN if gpu.util_pct is None or lost else str(gpu.util_pct)
         quiet = Role.FAINT if gpu.util_pct == 0 else value
@@ -137,48 +147,36 @@ class _Table:
             out.append(Span(f"{heat:>4}", Role.DIM))
         return tuple(out)
 
-    def _memory_bar(self, gpu: Gpu) -> Line:
-        glyphs = self._look.glyphs
-        bar = self._bar
-        total, used = gpu.total_bytes, gpu.used_bytes
-        if not total or used is None:
-            return (Span(words.UNKNOWN.ljust(bar), Role.FAINT),)
-        full = min(bar, int(bar * used / total))
-        cells_of_bar = [glyphs.used] * full + [glyphs.free] * (bar - full)
-        peak_at = -1
-        # A peak within half a cell of the use says nothing.
-        if gpu.peak_bytes is not None and gpu.peak_bytes > used:
-            at = min(bar - 1, int(bar * gpu.peak_bytes / total))
-            if at > full:
-                peak_at = at
-        spans = [Span("".join(cells_of_bar[:full]), Role.DIM if self._grey else role_of(gpu.role))]
-        if peak_at < 0:
-            return (*spans, Span("".join(cells_of_bar[full:]), Role.RULE))
-        before, after = "".join(cells_of_bar[full:peak_at]), "".join(cells_of_bar[peak_at + 1 :])
-        return (*spans, Span(before, Role.RULE), Span(glyphs.peak, Role.FAINT), Span(after, Role.RULE))
+
+def memory_bar(gpu: Gpu, width: int, look: Look, *, grey: bool) -> Line:
+    """`━━━━━─╎──`: used, free, and the peak of this run as a tick that survives it."""
+    glyphs, total, used = look.glyphs, gpu.total_bytes, gpu.used_bytes
+    if not total or used is None:
+        return (Span(words.UNKNOWN.ljust(width), Role.FAINT),)
+    full = min(width, int(width * used / total))
+    cells_of_bar = [glyphs.used] * full + [glyphs.free] * (width - full)
+    peak_at = -1
+    # A peak within half a cell of the use says nothing.
+    if gpu.peak_bytes is not None and gpu.peak_bytes > used:
+        at = min(width - 1, int(width * gpu.peak_bytes / total))
+        if at > full:
+            peak_at = at
+    spans = [Span("".join(cells_of_bar[:full]), Role.DIM if grey else role_of(gpu.role))]
+    if peak_at < 0:
+        return (*spans, Span("".join(cells_of_bar[full:]), Role.RULE))
+    before, after = "".join(cells_of_bar[full:peak_at]), "".join(cells_of_bar[peak_at + 1 :])
+    return (*spans, Span(before, Role.RULE), Span(glyphs.peak, Role.FAINT), Span(after, Role.RULE))
 
 
 _WAITING = (StageState.ACTIVE, StageState.LATE)
-
-
-def role_of(role: str | None) -> Role:
-    """The colour of a role; the letter or word stands beside it always."""
-    return Role.DRAFTER if role is not None and role.startswith("d") else Role.TARGET
 
 
 def _notes(snapshot: Snapshot) -> list[Span]:
     cuda = snapshot.stages[3]
     notes = []
     if cuda.state in _WAITING and cuda.missing:
-        notes.append(Span(f"{words.gpu_list(cuda.missing)}: no context yet", Role.DIM))
-    warnings: dict[str, list[int]] = {}
-    for gpu in snapshot.gpus.gpus:
-        if gpu.warning:
-            warnings.setdefault(words.one_line(gpu.warning), []).append(gpu.index)
-    for text, indices in warnings.items():
-        named = text.startswith(("GPU ", "all "))
-        notes.append(Span(text if named else f"GPU {words.gpu_list(tuple(indices))} {text}", Role.WARN))
-    return notes
+        notes.append(Span(f"{words.ranges(cuda.missing)}: no context yet", Role.DIM))
+    return notes + [Span(words.one_line(note.text), Role.WARN) for note in snapshot.gpus.notes]
 
 
 def _means(gpus: Sequence[Gpu], width: int, indent: str, *, grey: bool) -> Line:
@@ -207,12 +205,13 @@ def gpu_line(snapshot: Snapshot, width: int, look: Look) -> Line:
     grey = _stale(snapshot)
     out: list[Span] = [Span(" "), faint("GPU GiB")]
     role: str | None = None
+    odd = marked(snapshot.gpus)
     for gpu in gpus:
         if gpu.role and gpu.role != role:
             out.append(Span(f" {gpu.role[0].upper()}", Role.DIM if grey else role_of(gpu.role), True))
         role = gpu.role
         out.append(Span(f"{words.whole_gib(gpu.used_bytes):>4}", Role.DIM if grey else Role.TEXT))
-        if gpu.warning:
+        if gpu.index in odd:
             out.append(Span("!", Role.WARN, True))
     total = next((gpu.total_bytes for gpu in gpus if gpu.total_bytes), None)
     tail = [Span(f" /{words.whole_gib(total)}", Role.FAINT)] if total else []
@@ -221,6 +220,5 @@ def gpu_line(snapshot: Snapshot, width: int, look: Look) -> Line:
         return line
     known = [gpu.used_bytes for gpu in gpus if gpu.used_bytes is not None]
     low, high = (words.whole_gib(min(known)), words.whole_gib(max(known))) if known else ("?", "?")
-    warned = [gpu.index for gpu in gpus if gpu.warning]
-    text = f"{len(gpus)} GPUs, {low}–{high} GiB" + (f" · ! {words.gpu_list(tuple(warned))}" if warned else "")
+    text = f"{len(gpus)} GPUs, {low}–{high} GiB" + (f" · ! {words.ranges(odd)}" if odd else "")
     return (Span(" "), dim(text))

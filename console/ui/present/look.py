@@ -27,6 +27,7 @@ class Glyphs(NamedTuple):
     usual: str = "┈"
     rule: str = "─"
     awaited: str = "…"
+    cursor: str = "›"
     checkpoint: str = "◆"
     mark: str = "▌"
     bar: str = "↻"
@@ -62,6 +63,7 @@ ASCII = Glyphs(
     usual=".",
     rule="-",
     awaited=".",
+    cursor=">",
     checkpoint="*",
     mark="|",
     bar="@",

@@ -159,7 +159,7 @@ def _evidence(stage: StageStatus, room: int) -> str:
     text = words.one_line(stage.evidence)
     if stage.missing and stage.want and stage.state in (StageState.ACTIVE, StageState.LATE):
         counted = f"{stage.have or 0}/{stage.want}"
-        text = f"{counted}, not yet: {words.gpu_list(stage.missing)}"
+        text = f"{counted}, not yet: {words.ranges(stage.missing)}"
         return text if cells(text) <= room else counted
     parts = text.split(", ")
     if stage.stage is Stage.KILLING and stage.state in (StageState.ACTIVE, StageState.LATE):

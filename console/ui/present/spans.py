@@ -87,6 +87,17 @@ def clip(text: str, width: int, mark: str = "…") -> str:
     return set_cell_size(text, width - cells(mark)).rstrip() + mark if width > cells(mark) else mark[:width]
 
 
+def cut(line: Iterable[Span], width: int) -> Line:
+    """Cut a line of free text to a width."""
+    kept: list[Span] = []
+    for span in line:
+        room = width - width_of(kept)
+        if cells(span.text) > room:
+            return (*kept, span._replace(text=clip(span.text, room)))
+        kept.append(span)
+    return tuple(kept)
+
+
 def keep_end(text: str, width: int) -> str:
     """Drop words from the start until the rest fits: the numbers stand at the end of what a run says it does."""
     while cells(text) > width and " " in text:

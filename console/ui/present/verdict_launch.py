@@ -69,7 +69,7 @@ def _launch_now(snapshot: Snapshot, stage: StageStatus) -> tuple[str, ...]:
     if snapshot.progress.phase and not is_stopping(snapshot):
         facts.append(f"now: {words.one_line(snapshot.progress.phase)}")
     if stage.missing:
-        facts.append(f"no context yet: GPU {words.gpu_list(stage.missing)}")
+        facts.append(f"no context yet: GPU {words.ranges(stage.missing)}")
     if not facts and stage.evidence:
         facts.append(f"now: {words.one_line(stage.evidence)}")
     if not facts and stage.why:
@@ -82,7 +82,7 @@ def _late_facts(snapshot: Snapshot, stage: StageStatus) -> tuple[str, ...]:
         return (words.one_line(snapshot.reason.detail),)
     facts = []
     if stage.missing:
-        facts.append(f"GPU {words.gpu_list(stage.missing)} hold no context")
+        facts.append(f"GPU {words.ranges(stage.missing)} hold no context")
     if snapshot.log.grew_at is not None:
         facts.append(f"log silent {words.whole_duration(snapshot.at - snapshot.log.grew_at)}")
     return tuple(facts) or (words.one_line(stage.why or stage.evidence),)

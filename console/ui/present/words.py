@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from datetime import datetime, tzinfo
 
-from console.state.texts import UNKNOWN, count, duration, gib, rate, size, span
+from console.state.texts import UNKNOWN, count, duration, gib, ranges, rate, size, span
 
-__all__ = ["UNKNOWN", "count", "duration", "gib", "rate", "size", "span"]
+__all__ = ["UNKNOWN", "count", "duration", "gib", "ranges", "rate", "size", "span"]
 
 NOT_APPLICABLE = "–"
 MINUS = "−"
@@ -122,19 +122,6 @@ def plural(n: int, noun: str) -> str:
 
 def launches(n: int) -> str:
     return "1 launch" if n == 1 else f"{n:,} launches"
-
-
-def gpu_list(indices: tuple[int, ...]) -> str:
-    """`6, 7` or `0–4, 6`: runs of three and more are joined."""
-    parts: list[str] = []
-    run: list[int] = []
-    for index in [*sorted(indices), None]:
-        if run and (index is None or index != run[-1] + 1):
-            parts.extend([f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(i) for i in run])
-            run = []
-        if index is not None:
-            run.append(index)
-    return ", ".join(parts)
 
 
 def one_line(text: str) -> str:

@@ -176,6 +176,11 @@ class TargetScreen(ActionScreen):
     def put_footer(self) -> None:
         self.put("footer", Panel((footer(*footer_keys(self.situation), self.size.width),)))
 
+    @property
+    def footer_rows(self) -> int:
+        """Rows that are the footer's."""
+        return 1
+
     # --- keys that every screen has ---
 
     def act_overview(self) -> None:
@@ -183,6 +188,9 @@ class TargetScreen(ActionScreen):
 
     def act_runs(self) -> None:
         self.face.show_face(Face.RUNS)
+
+    def act_gpus(self) -> None:
+        self.face.show_face(Face.GPUS)
 
     def act_restart(self) -> None:
         self.open_plan("restart")

@@ -1,0 +1,72 @@
+"""The curves of the GPUs: samples as they come, joined with what the run's flight recorder kept unwatched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, MutableMapping
+
+from console.protocol import GpusEvent, Growth
+from console.state.series import Series
+
+GAP_S = 45.0
+"""Nothing is drawn over a longer silence: coarse samples are 10 s apart, and one may be missing."""
+_SAME_S = 0.7
+_CAPACITY = 8192
+
+
+def take(series: MutableMapping[str, Series], event: GpusEvent, at: float) -> None:
+    """Add what was just sampled."""
+    for gpu in event.gpus:
+        _add(series, gpu.i, (gpu.used, gpu.util, gpu.power_mw), at)
+
+
+def join(series: MutableMapping[str, Series], records: Iterable[Growth], at_of: Callable[[float], float]) -> None:
+    """Put the recorder's samples before and between those that were watched.
+
+    `at_of` turns the host's boot time into the console's clock.
+    """
+    kept = sorted(_rows(records, at_of), key=lambda row: row[0])
+    if not kept:
+        return
+    fresh: dict[str, Series] = {}
+    for at, rows in kept:
+        for index, *values in rows:
+            if index is not None:
+                used, util, power_mw = (*values, None, None, None)[:3]
+                _add(fresh, index, (used, util, power_mw), at)
+    for name, recorded in fresh.items():
+        series[name] = _merged(recorded, series.get(name))
+
+
+def _rows(records: Iterable[Growth], at_of: Callable[[float], float]) -> Iterable[tuple[float, list[list[int | None]]]]:
+    return ((at_of(record.bt), record.gpus) for record in records if record.k == "gpu" and record.gpus)
+
+
+def _add(
+    series: MutableMapping[str, Series], index: int, values: tuple[int | None, int | None, int | None], at: float
+) -> None:
+    for name, value, scale in zip(("gpu_memory", "gpu_busy", "gpu_power"), values, (1.0, 1.0, 0.001), strict=True):
+        if value is None:
+            continue
+        one = series.setdefault(f"{name}:{index}", Series(_CAPACITY))
+        if one.last is not None and at - one.last.at > GAP_S:
+            one.gap()
+        one.add(at, value * scale)
+
+
+def _merged(recorded: Series, watched: Series | None) -> Series:
+    if watched is None or not len(watched):
+        return recorded
+    times = [point.at for point in watched.points]
+    points = [(point.at, point.value) for point in watched.points]
+    at = 0
+    for point in recorded.points:
+        while at < len(times) and times[at] < point.at - _SAME_S:
+            at += 1
+        if at == len(times) or times[at] > point.at + _SAME_S:
+            points.append((point.at, point.value))
+    merged = Series(_CAPACITY)
+    for when, value in sorted(points):
+        if merged.last is not None and when - merged.last.at > GAP_S:
+            merged.gap()
+        merged.add(when, value)
+    return merged
