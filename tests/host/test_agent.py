@@ -1,5 +1,6 @@
 """The agent's manners: it answers, bears nonsense, and never outlives its console."""
 
+import os
 import signal
 import subprocess
 import time
@@ -126,6 +127,34 @@ def test_a_colleagues_pkill_does_not_see_the_agent(python: str) -> None:
 
         found = subprocess.run(["pgrep", "-f", "python"], capture_output=True, text=True, check=False).stdout.split()
         assert str(agent.process.pid) not in found
+
+
+def test_agent_that_was_frozen_beyond_its_lease_obeys_nothing_that_was_asked_before(tmp_path: Path) -> None:
+    """A snapshot backup froze the container when the request was in the pipe; an hour later nobody waits for it."""
+    with Agent() as agent:
+        agent.watch(spec(), tmp_path, lease_s=1.5)
+        awaited(agent.state, 10.0)
+        os.kill(agent.process.pid, signal.SIGSTOP)
+        asked = protocol.Execute(
+            id=agent.next_id(),
+            request="r-1",
+            action="restart",
+            spec=spec(),
+            name="run1",
+            log_path=str(tmp_path / "run1.log"),
+            replaces=(),
+            replaced_id=None,
+            operator="anna",
+            origin="jump",
+            state_dir=str(tmp_path),
+        )
+        agent.send(asked)
+        time_passes(2.0)
+        os.kill(agent.process.pid, signal.SIGCONT)
+
+        agent.process.wait(10)
+
+    assert list(tmp_path.glob("targets/*/runs/*")) == []
 
 
 def test_nothing_is_left_of_an_agent_that_was_killed(tmp_path: Path) -> None:

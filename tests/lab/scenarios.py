@@ -228,6 +228,7 @@ CASES: tuple[Case, ...] = (
         f"{_KEEPER}test_keeper_lost_between_kill_and_spawn_starts_nothing_and_says_where_it_was",
     ),
     _case("L46", "pkill -9 -f python3", "the exit record; `status --check`", "", "sigkill_unknown", 15),
+    _case("L46-fuser", "fuser -k /dev/nvidia*", "keeper and exit record survive", "", "sigkill_unknown", 15),
     _case("L47-killing", "frozen while killing, thawed too late", "not executed", "spawned", "request_expired", 12),
     _case("L47-asked", "frozen before the request was read", "frozen; nothing was touched", "", "container_frozen", 31),
     _case("L48", "a bind mount beneath the cache", "its source is whole", "preflight", "cache_refused", 3),

@@ -694,20 +694,33 @@ def _tee(case: Case, scene: Scene) -> None:
     assert training.container.read("/workspace/own.log")
 
 
-@plays("L46")
-def _pkill_python(case: Case, scene: Scene) -> None:
+# What `fuser -k` does, for where psmisc is not installed: KILL for each process that has the file open.
+_FUSER_KILL = """
+for fd in /proc/[0-9]*/fd/*; do
+    case "$(readlink "$fd")" in /dev/nvidia*) pid=${fd#/proc/}; echo "${pid%%/*}";; esac
+done | sort -u | xargs -r kill -KILL
+"""
+
+
+@plays("L46", "L46-fuser")
+def _killed_with_all_their_kind(case: Case, scene: Scene) -> None:
     training = scene.training
     done = training.restart()
     keeper = training.keeper(done.json["id"])
-    training.container.run(["pkill", "-9", "-f", "python3"], check=False)
+    line = ["pkill", "-9", "-f", "python3"] if case.id == "L46" else ["bash", "-c", _FUSER_KILL]
+    training.container.run(line, check=False)
     until(lambda: not training.mains(), 10)
     until(lambda: keeper not in training.container.processes(), 10, "the keeper ends by itself")
     status = training.cli("status", "--check")
     assert status.code == case.code
     assert case.reason in status.out
-    assert "sender unknown" in status.out, status.out
+    # The driver's files are held by the ranks: the trainer outlives them for a moment and says what became of them.
+    told, ending = (
+        ("sender unknown", (9, True)) if case.id == "L46" else ("terminated with signal SIGKILL", (None, True))
+    )
+    assert told in status.out, status.out
     record = _record(training, done, "exit.json")
-    assert (record["signal"], record["all_gone"]) == (9, True)
+    assert (record["signal"], record["all_gone"]) == ending
 
 
 @plays("L49")
