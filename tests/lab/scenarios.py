@@ -219,7 +219,7 @@ CASES: tuple[Case, ...] = (
         *("L44", "a flood of log", "no more than its credit, gaps told; `make bench` times a stop", "", "", 0),
         f"{_LOG_LINKS}test_host_sends_no_more_log_than_it_has_credit_for",
         "tests/host/test_logtail.py::test_far_behind_it_jumps_to_a_line_near_the_end_and_says_so",
-        "tests/engine/test_following.py::test_costly_chunks_are_credited_only_after_a_rest_of_the_same_length",
+        "tests/engine/test_reading.py::test_each_costly_slice_is_followed_by_a_rest_of_the_same_length",
     ),
     _case(
         *("L45", "keeper killed between kill and spawn", "interrupted; the next works", "", "interrupted", 11),
