@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import deaths, launching, logs, starting, steady, stopping
+from tests.bench import deaths, hosting, launching, logs, starting, steady, stopping
 from tests.bench.lab import Lab
 from tests.bench.sizes import FULL, TINY, Sizes
 from tests.bench.table import Row, table
@@ -22,7 +22,7 @@ MEASUREMENTS: dict[str, Callable[[Lab], list[Row]]] = {
     "death": deaths.death_to_red,
     "error": deaths.error_to_screen,
     "line": logs.line_to_paint,
-    "host": steady.on_the_host,
+    "host": hosting.on_the_host,
     "console": steady.in_the_terminal,
     "stop": stopping.during_a_flood,
     "spawn": launching.beyond_dying,
@@ -56,7 +56,7 @@ def main() -> int:
             print(f"{name} ...", file=sys.stderr, flush=True)
             try:
                 measured = measure(name, TINY if options.tiny else FULL, Path(folder) / name)
-                print(table(measured), file=sys.stderr, flush=True)
+                print(f"{table(measured)}\nload {os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)
                 rows += measured
             except Exception as error:  # noqa: BLE001  one that can't be made must not cost the others
                 failed = True

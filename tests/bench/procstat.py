@@ -42,7 +42,8 @@ def watch(pids: Iterable[int], seconds: float) -> dict[int, Cost]:
     before, began = {pid: cpu_s(pid) for pid in pids}, time.monotonic()
     time.sleep(seconds)
     passed = time.monotonic() - began
-    return {pid: Cost((cpu_s(pid) - cpu) / passed, rss_bytes(pid)) for pid, cpu in before.items()}
+    # One that ended meanwhile has no figures: its parent's are to have them.
+    return {pid: Cost(max(0.0, cpu_s(pid) - cpu) / passed, rss_bytes(pid)) for pid, cpu in before.items()}
 
 
 def below(root: int) -> dict[int, str]:
