@@ -95,6 +95,7 @@ def _compile_apart(name: str, source: str) -> Any:
     child = os.fork()
     if child == 0:
         try:
+            os.close(reader)  # else a killed parent's child would wait for ever for itself to read
             with os.fdopen(writer, "wb") as pipe:
                 pipe.write(marshal.dumps(_compile(name, source)))
         finally:
