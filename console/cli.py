@@ -19,7 +19,8 @@ from console.reasons import ConsoleError, Exit, Reason
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _COMMANDS = (
     setup.open_, runs.restart, runs.wait, runs.stop, looking.status, looking.logs, looking.explain, looking.doctor,
-    looking.diagnose, logformats.formats, past.history, past.compare, setup.init, setup.demo,
+    looking.diagnose, logformats.formats, past.history, past.compare, past.metrics, past.watch,
+    setup.init, setup.demo,
 )  # fmt: skip
 
 

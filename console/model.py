@@ -167,6 +167,8 @@ class Rate(Struct, frozen=True, kw_only=True):
     steady: float | None = None
     mad: float | None = None
     n: int = 0
+    covered_s: float | None = None
+    """From the first to the last of the steps that `steady` is from: 10 minutes of a run that is old enough."""
     scope: str | None = None
     """`global`, `per_device`, `rank` or `derived`."""
     baseline: float | None = None

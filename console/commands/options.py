@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 JSON = "--json"
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-WAITABLE = ("accepted", "spawned", "cuda", "stepping", "checkpoint", "exit", "free")
+WAITABLE = ("accepted", "spawned", "cuda", "stepping", "steady", "checkpoint", "exit", "free")
 
 
 @dataclass(slots=True)

@@ -262,7 +262,7 @@ class Engine:
             if self._announce is not None:
                 self._announce.cancel()
             if self._bug is None:
-                self._remember()
+                self._remember(is_last=True)
             await self._past.close()
 
     def _break(self, bug: Exception) -> None:
@@ -284,11 +284,11 @@ class Engine:
             self._following.tick()
             self._remember()
 
-    def _remember(self) -> None:
+    def _remember(self, *, is_last: bool = False) -> None:
         """Have the ledger take down what is proven of the run; before that there is nothing that the host can't say."""
         launch = self._state.launch
         if launch is not None and (launch.stepped or launch.over is not None):
-            self._past.watched(self.snapshot)
+            self._past.watched(self.snapshot, is_last=is_last)
 
     # -- from the link ------------------------------------------------------------------------------------------------
 

@@ -99,8 +99,11 @@ class Past:
         self._tell()
         self._work_soon()
 
-    def watched(self, snapshot: Snapshot) -> None:
-        """Note what the run's log proves: that it steps, how long that took, how it ended."""
+    def watched(self, snapshot: Snapshot, *, is_last: bool = False) -> None:
+        """Note what the run's log proves: that it steps, how long that took, how it ended.
+
+        Progress alone is noted once a minute, and when nothing will come any more.
+        """
         run = snapshot.run
         if run is None or run.id is None or run.id not in self._records:
             return
@@ -110,7 +113,7 @@ class Past:
             self._work_soon()
             return
         progress_alone = before is not None and is_progress_alone(before, seen)
-        if progress_alone and self._now() - self._seen_at < _PROGRESS_EVERY_S:
+        if progress_alone and not is_last and self._now() - self._seen_at < _PROGRESS_EVERY_S:
             return
         self._seen[run.id], self._seen_at = seen, self._now()
         self._keep_recording()
@@ -254,8 +257,7 @@ class Past:
 
     async def flush(self, snapshot: Snapshot) -> None:
         """Have all that is known by now written, within a moment; a ledger that can't be used is for others to tell."""
-        self._seen_at = -_PROGRESS_EVERY_S
-        self.watched(snapshot)
+        self.watched(snapshot, is_last=True)
         if self._working is not None:
             await asyncio.wait([self._working], timeout=_READY_S)
 

@@ -19,6 +19,13 @@ from console.state.warnings import lost_words
 _SPOKEN = (StageState.DONE, StageState.SKIPPED, StageState.FAILED, StageState.UNKNOWN, StageState.LATE)
 
 
+class Steady(msgspec.Struct, frozen=True):
+    """A steady rate, as the line and as the fields of `tok_s`."""
+
+    line: str
+    fields: dict[str, Any]
+
+
 class Progress:
     """Says each stage's change once, on stderr, in the order of the stages: a proof that came early waits its turn."""
 
@@ -134,18 +141,30 @@ def _is_incomplete(snapshot: Snapshot, judged: outcome.Outcome) -> bool:
 def judge(snapshot: Snapshot, wanted: str, *, run_id: str | None = None, since: float | None = None) -> outcome.Outcome:
     """Judge as `outcome.judge` does; `step=300` and `checkpoint` go on waiting after the first steps."""
     number = step_of(wanted)
-    if number is None and wanted != "checkpoint":
+    if number is None and wanted not in ("checkpoint", "steady"):
         return outcome.judge(snapshot, wanted, run_id=run_id, since=since)
     judged = outcome.judge(snapshot, "stepping", run_id=run_id, since=since)
     if judged.word != "OK":
         return judged
-    step, saved = snapshot.progress.step, snapshot.progress.checkpoint_step
-    if saved is not None if number is None else step is not None and step >= number:
+    if _is_there(snapshot, wanted, number):
         return msgspec.structs.replace(judged, where=wanted)
+    step = snapshot.progress.step
     where = f"step {step}" if number is None else f"step {step}/{number}"
+    if wanted == "steady":
+        where = f"steady {outcome.towards_steady(snapshot)}"
     return msgspec.structs.replace(
         judged, outcome="pending", word="PENDING", where=where, exit_code=Exit.TIMEOUT, settled=False
     )
+
+
+def _is_there(snapshot: Snapshot, wanted: str, number: int | None) -> bool:
+    """Whether what comes after the first steps has come."""
+    progress = snapshot.progress
+    if wanted == "steady":
+        return outcome.is_steady(snapshot)
+    if number is None:
+        return progress.checkpoint_step is not None
+    return progress.step is not None and progress.step >= number
 
 
 def step_of(wanted: str) -> int | None:
@@ -160,13 +179,15 @@ def report(
     wanted: str,
     *,
     plan: Plan | None = None,
+    steady: Steady | None = None,
     as_json: bool,
 ) -> int:
-    """Print the outcome; return the exit code. `plan`: what was carried out."""
+    """Print the outcome; return the exit code. `plan`: what was carried out; `steady`: the rate that was waited for."""
     if as_json:
-        output.emit_json(outcome_json(engine, snapshot, judged, wanted, plan))
+        fields = outcome_json(engine, snapshot, judged, wanted, plan)
+        output.emit_json(fields | ({"tok_s": steady.fields} if steady is not None else {}))
     else:
-        output.say(outcome_line(snapshot, judged, plan))
+        output.say(steady.line if steady is not None else outcome_line(snapshot, judged, plan))
     return judged.exit_code
 
 

@@ -15,7 +15,7 @@ import msgspec
 import platformdirs
 
 from console.configfile import APP
-from console.model import Overrides
+from console.model import Overrides, Snapshot
 from console.reasons import ConsoleError, Exit, Reason
 
 _KEEP_S = 7 * 24 * 3600.0
@@ -30,6 +30,26 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
     target: str
+
+
+class StoredWatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the last watch of a target ended."""
+
+    seq: int
+    snapshot: Snapshot
+
+
+def save_watch(target: str, seq: int, snapshot: Snapshot) -> None:
+    _save("watches", target, msgspec.json.encode(StoredWatch(seq=seq, snapshot=snapshot)))
+
+
+def load_watch(target: str) -> StoredWatch | None:
+    """Return where the last watch ended; None where that isn't known, or was noted by another version."""
+    data = _load("watches", target)
+    try:
+        return msgspec.json.decode(data, type=StoredWatch) if data is not None else None
+    except msgspec.DecodeError:
+        return None
 
 
 def save_plan(plan_id: str, plan: StoredPlan) -> None:

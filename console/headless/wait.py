@@ -6,8 +6,10 @@ import asyncio
 
 from console.config import Target
 from console.engine import Engine
-from console.headless import follow
+from console.headless import follow, output
 from console.headless.session import deadline_after, opened, settled
+from console.history.comparing import compare
+from console.model import Snapshot
 from console.reasons import ConsoleError, Exit, Reason
 
 
@@ -26,7 +28,39 @@ async def _wait(
         found, judged = await follow.until_outcome(
             engine, wanted, run_id=run_id, deadline=deadline, progress=follow.Progress(quiet_before=True)
         )
-        return follow.report(engine, found, judged, wanted, as_json=as_json)
+        steady = await _steady(engine, found) if wanted == "steady" and judged.word == "OK" else None
+        return follow.report(engine, found, judged, wanted, steady=steady, as_json=as_json)
+
+
+async def _steady(engine: Engine, snapshot: Snapshot) -> follow.Steady:
+    """Return the steady rate against the baseline, with the noise where the baseline is a run with kept rates."""
+    rate, run = snapshot.progress.rate, snapshot.run
+    noise_pct = significant = None
+    baseline = engine.target.metrics.baseline
+    if isinstance(baseline, str) and run is not None and run.id is not None:
+        try:
+            found = compare(await engine.archive.run(run.id), await engine.archive.run(baseline)).rate
+        except ConsoleError:
+            found = None  # the figures stand without it
+        noise_pct = found.noise_pct if found is not None else None
+        significant = found.significant if found is not None else None
+    words = [f"OK steady {output.one_line(run.name if run is not None else '?')}"]
+    words.append(f"{rate.steady or 0.0:.0f} +-{rate.mad or 0.0:.0f} tok/s n={rate.n}")
+    if rate.delta_pct is not None:
+        words.append(f"vs {output.one_line(rate.baseline_name)} {rate.delta_pct:+.1f}%")
+        if noise_pct is not None:
+            words.append(f"(noise {noise_pct:.1f}%)")
+    fields = {
+        "steady": rate.steady,
+        "mad": rate.mad,
+        "n": rate.n,
+        "scope": rate.scope,
+        "baseline": rate.baseline_name or None,
+        "delta_pct": output.rounded(rate.delta_pct, 2),
+        "noise_pct": output.rounded(noise_pct, 2),
+        "significant": significant,
+    }
+    return follow.Steady(" ".join(words), fields)
 
 
 def _run_id(engine: Engine, which: str | None) -> str | None:

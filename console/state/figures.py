@@ -24,11 +24,12 @@ def longest_gap_s(training: Training) -> float:
 
 def rate(training: Training, now: float, baseline: float | None, baseline_name: str) -> Rate:
     """Tokens/s now and steady (median, median deviation), against the baseline."""
-    steady = [
-        point.tok_s
+    counted = [
+        (point.at, point.tok_s)
         for point in training.points
         if point.steady and point.tok_s is not None and point.scope == training.scope and point.at >= now - WINDOW_S
     ]
+    steady = [tok_s for _, tok_s in counted]
     middle = median(steady) if steady else None
     spread = median([abs(value - middle) for value in steady]) if middle is not None else None
     compared = middle if middle is not None else training.tok_s
@@ -38,6 +39,7 @@ def rate(training: Training, now: float, baseline: float | None, baseline_name: 
         steady=middle,
         mad=spread,
         n=len(steady),
+        covered_s=counted[-1][0] - counted[0][0] if counted else None,
         scope=training.scope,
         baseline=baseline,
         baseline_name=baseline_name,

@@ -21,6 +21,13 @@ _RUNS = _SICK | {Verdict.LAUNCHING, Verdict.STEPPING, Verdict.RUNNING}
 _CONDITIONS = {Reason.QUEUE_STARVED: "starved", Reason.RECOMPILE_LIMIT: "recompiles"}
 
 
+STEADY_S = 600.0
+"""So long a run must have made steps before its rate is called steady."""
+STEADY_MAD = 0.03
+_STEADY_SHARE = 0.95  # the window moves on while the newest step is on its way
+_MANY = 1000  # of a quick trainer the newest steps alone are kept
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
     outcome: str
     """`pending`, `late`, `reached`, `failed`, `ended`, `replaced`, `stopped`, `link` or `nothing`."""
@@ -226,3 +233,26 @@ def health_word(snapshot: Snapshot) -> str:
             return "unknown"
         case _:
             return "none"
+
+
+def is_steady(snapshot: Snapshot) -> bool:
+    """Whether the rate of a run may be compared: 10 minutes of steps whose MAD is under 3 % of their median."""
+    rate, first_at = snapshot.progress.rate, snapshot.progress.first_step_at
+    if not rate.steady or rate.mad is None or rate.covered_s is None:
+        return False
+    is_covered = rate.covered_s >= _STEADY_SHARE * STEADY_S or (
+        rate.n >= _MANY and first_at is not None and snapshot.at - first_at >= STEADY_S
+    )
+    return is_covered and rate.mad < STEADY_MAD * rate.steady
+
+
+def towards_steady(snapshot: Snapshot) -> str:
+    """Return what is still missing: `4m10s of 10m`, or `MAD 4.1 % of 3 %`."""
+    rate, first_at = snapshot.progress.rate, snapshot.progress.first_step_at
+    covered_s = rate.covered_s or 0.0
+    if rate.n >= _MANY and first_at is not None:
+        covered_s = snapshot.at - first_at
+    if covered_s < _STEADY_SHARE * STEADY_S:
+        return f"{covered_s / 60:.1f} of 10 min"
+    share = rate.mad / rate.steady if rate.steady and rate.mad is not None else None
+    return f"MAD {share:.1%}, wanted below {STEADY_MAD:.0%}" if share is not None else "no rate is known"

@@ -1,0 +1,266 @@
+"""history, compare, metrics, watch and wait --for steady on real runs of the demo's host."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from console.headless import follow
+from console.headless.watch import _reached
+from console.model import Progress, Rate, Verdict
+from console.state.outcome import is_steady, towards_steady
+from tests.headless.running import Console
+from tests.ui import fixtures
+from tests.waiting import until
+
+
+def ndjson(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One ledger for all tests of this module: what the runs of one were is what the next ones ask for."""
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture(autouse=True)
+def _one_ledger(state_home: Path, _private_folders: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(state_home))
+
+
+@pytest.fixture(scope="module")
+def two_runs(console: Console, state_home: Path) -> tuple[str, str]:
+    """The names of two runs that have made some steps, the second of them alive."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(state_home))
+        names = _two_runs(console)
+    return names[0], names[1]
+
+
+def _two_runs(console: Console) -> list[str]:
+    names = []
+    for words in (("--env", "DFLASH_SPLIT_FC_LAYERS=0"), ("--env", "DFLASH_SPLIT_FC_LAYERS=1", "--note", "split it")):
+        started = console("restart", "--yes", "--timeout", "60s", "--json", *words)
+        assert started.code == 0, started
+        names.append(started.json["run"])
+        assert console("wait", "--for", "step=80", "--timeout", "60s").code == 0
+    return names
+
+
+def test_history_lists_runs_newest_first_with_what_was_changed(console: Console, two_runs: tuple[str, str]) -> None:
+    done = console("history", "-n", "2")
+
+    head, newest, older = done.out.splitlines()
+    assert done.code == 0
+    assert head.split() == ["RUN", "STARTED", "LAUNCH", "END", "STEPS", "TOK/S", "±", "PEAK", "LOSS", "CHANGED"]
+    assert newest.split()[0] == two_runs[1]
+    assert " stepping " in newest
+    assert 'env DFLASH_SPLIT_FC_LAYERS 0->1; "split it"' in newest
+    assert older.split()[0] == two_runs[0]
+    assert " stopped by " in older
+
+
+def test_history_as_ndjson_is_whole_and_polled_by_its_seq(console: Console, two_runs: tuple[str, str]) -> None:
+    newest, older = ndjson(console("history", "-n", "2", "--json").out)
+
+    assert (newest["schema"], newest["run"], newest["alive"], newest["outcome"]) == (1, two_runs[1], True, "stepping")
+    assert newest["changed"]["env"] == {"DFLASH_SPLIT_FC_LAYERS": ["0", "1"]}
+    assert newest["note"] == "split it"
+    assert newest["peak_bytes"] > 100 * 2**30
+    assert newest["step"] >= 80
+    assert (older["alive"], older["outcome"]) == (False, "stopped")
+    assert older["step"] >= 80
+    assert older["tok_s"]["steady"] == pytest.approx(21_500, rel=0.1)
+
+    changed = ndjson(console("history", "--since", str(older["seq"])).out)
+    assert two_runs[0] not in [row["run"] for row in changed]
+
+
+def test_compare_tells_figures_noise_and_settings(console: Console, two_runs: tuple[str, str]) -> None:
+    done = console("compare", two_runs[1], two_runs[0], "--json")
+
+    found = done.json
+    assert done.code == 0
+    assert (found["a"], found["b"], found["aligned"]) == (two_runs[1], two_runs[0], "since_first_step")
+    assert found["tok_s"]["a"] == pytest.approx(21_500, rel=0.1)
+    assert found["tok_s"]["delta_pct"] == pytest.approx(0, abs=5)
+    assert found["diff"]["env"] == {"DFLASH_SPLIT_FC_LAYERS": ["1", "0"]}
+    assert found["launch_s"]["a"] > 0
+    assert (found["tok_s"]["significant"] is None) == (found["tok_s"]["noise_pct"] is None)
+    if found["tok_s"]["noise_pct"] is None:
+        assert found["why"]["tok_s.noise_pct"]
+
+
+def test_compare_with_a_run_that_nobody_knows_is_refused(console: Console, two_runs: tuple[str, str]) -> None:
+    done = console("compare", two_runs[1], "nosuch")
+
+    assert done.code == 3
+    assert "run_unknown" in done.out
+    assert "nosuch" in done.out
+
+
+def test_metrics_are_the_curves_of_a_run(console: Console, two_runs: tuple[str, str]) -> None:
+    found = console("metrics", "--json").json
+    table = list(csv.DictReader(io.StringIO(console("metrics", "--run", two_runs[0], "--csv").out)))
+
+    points = found["series"]["tok_s"]["points"]
+    assert found["run"] == two_runs[1]
+    assert sum(point[2] for point in points) >= 70
+    assert all(point[4] <= point[3] <= point[5] for point in points)
+    rates = [row for row in table if row["metric"] == "tok_s"]
+    assert {row["run"] for row in rates} == {two_runs[0]}
+    assert max(int(row["step"]) for row in rates) >= 80
+
+
+def test_wait_for_steady_goes_on_waiting_in_the_first_ten_minutes(console: Console, two_runs: tuple[str, str]) -> None:
+    done = console("wait", "--for", "steady", "--timeout", "4s")
+
+    assert done.code == 20
+    assert done.out.startswith("PENDING ")
+
+
+# -- watch ------------------------------------------------------------------------------------------------------------
+
+
+def watcher(console: Console, *words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "console.cli", "watch", "--config", str(console.config), *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_watch_begins_with_the_snapshot_counts_and_ends_in_time(console: Console, two_runs: tuple[str, str]) -> None:
+    done = console("watch", "--for", "8s")
+
+    events = ndjson(done.out)
+    assert done.code == 20
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["type"], events[0]["verdict"], events[0]["run"]) == ("snapshot", "stepping", two_runs[1])
+    assert [event["type"] for event in events].count("step") >= 2
+    assert events[-1] | {"type": "end", "why": "for", "exit_code": 20} == events[-1]
+    assert events[-1]["resume"] == f"--after {events[-1]['seq']}"
+
+
+def test_watch_goes_on_behind_the_one_before_and_says_what_it_can_not_know(console: Console) -> None:
+    last = ndjson(console("watch", "--for", "3s").out)[-1]["seq"]
+
+    again = ndjson(console("watch", "--for", "3s", "--after", str(last)).out)
+    strange = ndjson(console("watch", "--for", "3s", "--after", "777").out)
+
+    assert again[0]["seq"] == last + 1
+    assert [event["type"] for event in again if event["type"] in ("gap", "snapshot")] == ["gap", "snapshot"]
+    assert (strange[0]["type"], strange[0]["seq"], strange[0]["n"]) == ("gap", 778, None)
+
+
+def test_watch_tells_of_an_end_of_the_run_and_ends_with_it(console: Console, two_runs: tuple[str, str]) -> None:
+    with watcher(console, "--until", "ended") as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        console("stop", "--yes", "--timeout", "30s")
+        out, err = process.communicate(timeout=60)
+
+    events = ndjson(out)
+    assert first["type"] == "snapshot"
+    assert process.returncode == 15, err
+    assert {"operator", "health", "end"} <= {event["type"] for event in events}
+    assert next(event for event in events if event["type"] == "health")["verdict"] == "stopped"
+    assert (events[-1]["why"], events[-1]["exit_code"]) == ("ended", 15)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_watch_with_its_last_line(console: Console, number: signal.Signals) -> None:
+    with watcher(console) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        os.kill(process.pid, number)
+        out, err = process.communicate(timeout=30)
+
+    assert process.returncode == 130, err
+    assert json.loads(out.splitlines()[-1])["why"] == "signal"
+
+
+def test_a_reader_that_goes_away_ends_watch_quietly(console: Console) -> None:
+    with watcher(console, "--every", "0.1s") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+
+        code = until(lambda: process.poll() is not None and (process.returncode,), 30.0, "watch has ended")
+        complaint = process.stderr.read()
+
+    assert code == (141,)
+    assert complaint == ""
+
+
+@pytest.mark.parametrize(
+    ("until_words", "verdict", "expected"),
+    [
+        (("ended",), Verdict.FINISHED, ("ended", 0)),
+        (("ended",), Verdict.STOPPED, ("ended", 15)),
+        (("failed",), Verdict.FAILED, ("failed", 12)),
+        (("stepping",), Verdict.STEPPING, ("stepping", 0)),
+        (("stepping", "ended"), Verdict.STOPPED, ("ended", 15)),
+        (("stalled",), Verdict.STALLED, ("stalled", 6)),
+        (("failed", "stalled"), Verdict.STEPPING, None),
+    ],
+)
+def test_watch_ends_with_the_code_of_what_came(
+    until_words: tuple[str, ...], verdict: Verdict, expected: tuple[str, int] | None
+) -> None:
+    base = fixtures.LAUNCH_FAILED if verdict is Verdict.FAILED else fixtures.HEALTHY
+
+    assert _reached(replace(base, verdict=verdict), until_words) == expected
+
+
+# -- steady -----------------------------------------------------------------------------------------------------------
+
+
+def steadily(**rate: Any) -> Any:
+    known: dict[str, Any] = {"steady": 21_480.0, "mad": 190.0, "n": 301, "covered_s": 598.0, "scope": "global"}
+    progress = replace(fixtures.PROGRESS, rate=Rate(**(known | rate)))
+    return replace(fixtures.HEALTHY, progress=progress)
+
+
+@pytest.mark.parametrize(
+    ("rate", "steady", "missing"),
+    [
+        ({}, True, ""),
+        ({"covered_s": 300.0}, False, "5.0 of 10 min"),
+        ({"mad": 700.0}, False, "MAD 3.3%, wanted below 3%"),
+        ({"n": 1200, "covered_s": 150.0}, True, ""),  # eight steps a second: the newest alone are kept
+        ({"steady": None, "mad": None, "n": 0, "covered_s": None}, False, "0.0 of 10 min"),
+    ],
+)
+def test_ten_minutes_of_steps_with_a_small_spread_are_steady(rate: dict[str, Any], steady: bool, missing: str) -> None:
+    now = steadily(**rate)
+
+    assert is_steady(now) is steady
+    if not steady:
+        assert towards_steady(now) == missing
+    judged = follow.judge(now, "steady")
+    assert (judged.word, judged.settled, int(judged.exit_code)) == (
+        ("OK", True, 0) if steady else ("PENDING", False, 20)
+    )
+
+
+def test_a_young_quick_run_is_not_steady_yet() -> None:
+    now = steadily(n=1200, covered_s=150.0)
+    young = replace(now, progress=replace(now.progress, first_step_at=now.at - 200))
+
+    assert not is_steady(young)
+
+
+def test_a_run_that_has_ended_never_becomes_steady() -> None:
+    over = replace(fixtures.STOPPED, progress=Progress())
+
+    assert follow.judge(over, "steady").settled
