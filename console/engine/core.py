@@ -98,6 +98,11 @@ class Engine:
         command = (*self.target.command, *arguments)
         self.target = msgspec.structs.replace(self.target, env=dict(env), command=command)
 
+    def choose_baseline(self, tok_s: float | None, name: str) -> None:
+        """Compare with this rate from now on, in this console alone."""
+        self._past.compare_with_nothing()
+        self._feed(events.BaselineChosen(at=self.now(), tok_s=tok_s, name=name))
+
     async def until(self, predicate: Callable[[Snapshot], T | None], deadline: float | None) -> T | None:
         """Return the predicate's first result that isn't None, or None when the loop's time passes `deadline`.
 

@@ -240,7 +240,7 @@ class LogFlow:
     def _add(self, name: str, sample: Sample, value: float, step: int | None, *, timed: bool) -> None:
         series = self.series.get(name)
         if series is None:
-            if name not in MAIN_SERIES and len(self.series) >= NAMED_MAX:
+            if name not in MAIN_SERIES and sum(not one.startswith("gpu_") for one in self.series) >= NAMED_MAX:
                 return
             small = name not in MAIN_SERIES
             series = Series(_NAMED_POINTS, recent=_NAMED_RECENT) if small else Series()

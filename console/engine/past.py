@@ -74,6 +74,11 @@ class Past:
         self._loaded = asyncio.Event()
         self._told: events.HistoryKnown | None = None
 
+    def compare_with_nothing(self) -> None:
+        """The operator has chosen what to compare with: the configured run is asked for no more."""
+        self._baseline = None
+        self.outlook = replace(self.outlook, baseline_tok_s=None)
+
     # -- what comes in ------------------------------------------------------------------------------------------------
 
     def reached(self, place: str) -> None:

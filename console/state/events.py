@@ -189,6 +189,14 @@ class HistoryKnown(Struct, frozen=True, kw_only=True):
     baseline_name: str = ""
 
 
+class BaselineChosen(Struct, frozen=True, kw_only=True):
+    """The operator compares with this rate from now on; None with nothing."""
+
+    at: float
+    tok_s: float | None
+    name: str
+
+
 class ConsoleWarned(Struct, frozen=True, kw_only=True):
     """Something on the console's own side that a person should know; the host has no part in it."""
 
@@ -219,6 +227,7 @@ Event = (
     | LinesNoted
     | StepTimesKnown
     | HistoryKnown
+    | BaselineChosen
     | ConsoleWarned
     | Tick
 )

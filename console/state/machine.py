@@ -32,7 +32,7 @@ from console.state.target import (
     deadline_s,
     heard,
 )
-from console.state.training import Training
+from console.state.training import Training, unjudged
 from console.state.verdict import judge
 
 RED = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.NAN, Verdict.HOST_RESTARTED, Verdict.INTERRUPTED})
@@ -98,6 +98,9 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
             return warned(heard(state), event.warn.reason, event.warn.detail), ()
         case events.HistoryKnown():
             return replace(state, history=_history(state.history, event)), ()
+        case events.BaselineChosen():
+            history = replace(state.history, baseline_tok_s=event.tok_s, baseline_name=event.name)
+            return replace(state, history=history, training=unjudged(state.training)), ()
         case events.ConsoleWarned():
             return warned(state, event.reason, event.detail), ()
         case events.StepTimesKnown():

@@ -306,6 +306,14 @@ def newest_rates(points: Sequence[Point], count: int) -> list[float]:
     return list(islice(steady, count))
 
 
+def unjudged(training: Training) -> Training:
+    """Forget what was found against a baseline that is compared with no more."""
+    return replace(training, slow_since_at=None, slow_since_step=None)
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
 def median(values: Sequence[float]) -> float:
     """The middle value. `values` must not be empty."""
     ordered, half = sorted(values), len(values) // 2

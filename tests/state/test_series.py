@@ -209,3 +209,15 @@ def test_loss_limits_clip_at_the_98th_percentile_of_the_second_half() -> None:
     assert limits is not None
     assert limits.low == pytest.approx(1.01)
     assert limits.high == pytest.approx(1.9802)
+
+
+def test_restarts_and_checkpoints_are_remembered_with_their_times() -> None:
+    series = Series()
+    for at, step in ((1.0, 10), (2.0, 20)):
+        series.add(at, 1.0, step)
+    series.checkpoint(20)
+    series.checkpoint(20)
+    series.add(3.0, 1.0, 15)
+
+    assert series.saves == [(2.0, 20)]
+    assert series.restarts == [3.0]

@@ -96,6 +96,7 @@ class FakeSource:
         }
         self.target = Target(host="10.1.2.6", env=dict(self.declared_env))
         self.plans: list[Plan] = []
+        self.baselines: list[tuple[float | None, str]] = []
         self.asked: list[tuple[str, Overrides]] = []
         self.executed: list[tuple[Plan, Overrides]] = []
         self.retries = self.diagnosed = 0
@@ -106,6 +107,11 @@ class FakeSource:
         self.snapshot = replace(self.snapshot, **changes)
         for callback in list(self.on_change):
             callback()
+
+    def choose_baseline(self, tok_s: float | None, name: str) -> None:
+        progress = self.snapshot.progress
+        self.baselines.append((tok_s, name))
+        self.change(progress=replace(progress, rate=replace(progress.rate, baseline=tok_s, baseline_name=name)))
 
     async def plan(self, action: str, overrides: Overrides = Overrides()) -> Plan:  # noqa: B008 - frozen
         self.asked.append((action, overrides))

@@ -17,7 +17,7 @@ from console.reasons import ConsoleError, Reason
 from console.state.events import RingBell
 from console.ui.actions import ACTIONS, Face, Situation, bindings, footer_keys, offered
 from console.ui.app import ConsoleApp
-from console.ui.present.charts import Metric, Zoom
+from console.ui.present.plotting import Metric, Zoom
 from console.ui.present.spans import as_text
 from console.ui.screens import plan as plan_module
 from console.ui.screens.edit import EditScreen
@@ -33,7 +33,7 @@ from tests.waiting import until_async
 
 _FLAGS = ("run_alive", "good_run", "comparing", "link_lost", "contact", "unwritten")
 # What later screens will bring; until then these keys are neither shown nor bound.
-LATER = {"[", "]", "2", "3", "5", "t", "b", "l", ".", "&"}
+LATER = {"[", "]", "2", "3", "5", "t", "l", ".", "&"}
 NEVER = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+z", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+d", "enter"}
 
 SITUATIONS = [

@@ -13,7 +13,7 @@ from console.model import LogState, LogStatus, Overrides, Process, Snapshot, Sta
 from console.ui.bigtext import big, can_draw
 from console.ui.present import words
 from console.ui.present.band import draw_band
-from console.ui.present.charts import Metric, chart_panel
+from console.ui.present.charts import chart_panel
 from console.ui.present.contact import contact_page
 from console.ui.present.facts import gpus_in_use
 from console.ui.present.frame import age_span, footer, header, title
@@ -23,6 +23,7 @@ from console.ui.present.layout import Middle, lay_out, middle_of
 from console.ui.present.logtitle import empty_log, log_title
 from console.ui.present.look import ASCII, VERDICT_WORDS, Look, to_ascii
 from console.ui.present.plan import button_labels, plan_view, what_changed
+from console.ui.present.plotting import Metric
 from console.ui.present.processes import folded, process_rows
 from console.ui.present.rail import draw_rail
 from console.ui.present.report import pane_title, report

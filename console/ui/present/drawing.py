@@ -32,6 +32,8 @@ class Drawing(Struct, frozen=True, kw_only=True):
     baseline: float | None = None
     bad_from: float | None = None
     """From here on there is no number to draw: marked on the axis."""
+    marks: tuple[tuple[float, str], ...] = ()
+    """What happened at some places of the axis, a glyph each."""
     label_x: Callable[[float], str] | None = None
     """What stands under the x axis where that is not the time of day."""
     ticks_x: tuple[float, ...] = ()
@@ -99,18 +101,24 @@ def draw_axes(drawing: Drawing, width: int, rows: int, look: Look, margin: int, 
         axis = glyphs.tick if row in ticks else glyphs.axis
         lines.append((Span(left), faint(f"{label:>{LABEL_CELLS - 1}} {axis}"), *_merged(grid[row])))
     places = [_place(window, x, width) for x in drawing.ticks_x] or _x_places(width)
-    floor_cells = [glyphs.floor] * width
-    for place in places if clock_row else ():
-        floor_cells[place] = glyphs.floor_tick
-    floor: Line = (Span(glyphs.corner + "".join(floor_cells), Role.FAINT),)
-    if drawing.bad_from is not None and window.left <= drawing.bad_from <= window.right:
-        at = min(width - 1, 1 + int((drawing.bad_from - window.left) / (window.right - window.left) * width))
-        before, after = glyphs.corner + "".join(floor_cells[:at]), "".join(floor_cells[at + 1 :])
-        floor = (Span(before, Role.FAINT), Span(glyphs.bad, Role.ERROR, True), Span(after, Role.FAINT))
-    lines.append((Span(left + " " * LABEL_CELLS), *floor))
+    lines.append((Span(left + " " * LABEL_CELLS), *_floor(drawing, places if clock_row else (), width, glyphs)))
     if clock_row:
         lines.append((Span(left + " " * (LABEL_CELLS + 1)), faint(_x_labels(drawing, places, width, look))))
     return lines
+
+
+def _floor(drawing: Drawing, places: Sequence[int], width: int, glyphs: Glyphs) -> list[Span]:
+    """The x axis with its ticks and what happened along it."""
+    window = drawing.window
+    row: list[_Cell] = [(glyphs.floor, Role.FAINT)] * width
+    for place in places:
+        row[place] = (glyphs.floor_tick, Role.FAINT)
+    for x, glyph in drawing.marks:
+        if window.left <= x <= window.right:
+            row[_place(window, x, width)] = (glyph, Role.DIM)
+    if drawing.bad_from is not None and window.left <= drawing.bad_from <= window.right:
+        row[min(width - 1, 1 + _place(window, drawing.bad_from, width))] = (glyphs.bad, Role.ERROR)
+    return _merged([(glyphs.corner, Role.FAINT), *row])
 
 
 def _x_places(width: int) -> list[int]:

@@ -29,6 +29,7 @@ class Glyphs(NamedTuple):
     awaited: str = "…"
     cursor: str = "›"
     checkpoint: str = "◆"
+    restart: str = "↻"
     mark: str = "▌"
     bar: str = "↻"
     bad: str = "✗"
@@ -65,6 +66,7 @@ ASCII = Glyphs(
     awaited=".",
     cursor=">",
     checkpoint="*",
+    restart="R",
     mark="|",
     bar="@",
     bad="x",

@@ -14,7 +14,6 @@ from console.model import Snapshot
 from console.state.series import Series
 from console.ui.present import charts, words
 from console.ui.present.band import draw_band
-from console.ui.present.charts import Metric, Zoom
 from console.ui.present.contact import contact_page
 from console.ui.present.drawing import PlotMemory
 from console.ui.present.frame import header
@@ -22,6 +21,7 @@ from console.ui.present.gpus import gpu_line, gpu_panel
 from console.ui.present.launch import launch_panel, process_panel, why_line, why_panel
 from console.ui.present.layout import Layout, Middle, lay_out
 from console.ui.present.look import Look
+from console.ui.present.plotting import Against, Axis, Metric, Zoom
 from console.ui.present.rail import draw_rail
 from console.ui.present.spans import BLANK, Span, View, keep_end, strong
 from console.ui.present.sparkline import sparkline
@@ -31,8 +31,11 @@ from console.ui.present.verdict import verdict_facts
 class Choice(Struct, frozen=True, kw_only=True):
     """What the operator has chosen to see."""
 
-    metric: Metric = Metric.TOK_S
+    metric: str = Metric.TOK_S
+    """One of `Metric`, or the name of any other series."""
     zoom: Zoom = Zoom.RUN
+    axis: Axis = Axis.TIME
+    against: Against | None = None
     contact: bool = False
     """The page that introduces a run started by hand."""
     may_act: bool = True
@@ -149,9 +152,10 @@ class _Middle(NamedTuple):
             return launch_panel(self.snapshot, width, rows, self.look, narrow=layout.narrow)
         if layout.middle is Middle.WHY:
             return why_panel(self.snapshot, width, self.look, narrow=layout.narrow)[:rows]
-        # Where loss and queue have their own panels only memory takes the place of tok/s.
+        # Loss and queue may have panels of their own.
         metric = self.choice.metric
-        return self._chart(Metric.TOK_S if layout.lower_rows and metric is not Metric.MEMORY else metric, width, rows)
+        has_own = layout.lower_rows and metric in (Metric.LOSS, Metric.QUEUE)
+        return self._chart(Metric.TOK_S if has_own else metric, width, rows)
 
     def _lower(self) -> dict[str, Panel]:
         """What stands under the left panel: nothing after a failure that left nothing to plot."""
@@ -169,10 +173,9 @@ class _Middle(NamedTuple):
             for name, metric, share in (("lower-a", Metric.LOSS, half), ("lower-b", Metric.QUEUE, width - half))
         }
 
-    def _chart(
-        self, metric: Metric, width: int, rows: int, *, zoom: Zoom | None = None, clock_row: bool = True
-    ) -> View:
+    def _chart(self, metric: str, width: int, rows: int, *, zoom: Zoom | None = None, clock_row: bool = True) -> View:
         return charts.chart_panel(
             metric, self.snapshot, self.series, width, rows, self.look, zoom=zoom or self.choice.zoom,
+            axis=self.choice.axis, against=self.choice.against,
             narrow=self.layout.narrow, clock_row=clock_row, memory=self.plots,
         )  # fmt: skip

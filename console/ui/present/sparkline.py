@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from console.model import Snapshot, Verdict
 from console.state.series import Point, Series, rate_limits
 from console.ui.present import words
-from console.ui.present.charts import Zoom, time_window
+from console.ui.present.curves import time_window
 from console.ui.present.look import Look
+from console.ui.present.plotting import Zoom
 from console.ui.present.spans import Line, Role, Span, cells, dim, faint
 
 

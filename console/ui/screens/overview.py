@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from console.model import Verdict
+from console.reasons import ConsoleError
+from console.state.digest import Digest
+from console.state.formatrules import parse_number
+from console.state.series import Series
 from console.ui.actions import Face, Situation, situation_of
-from console.ui.present.charts import Metric, Zoom
+from console.ui.present import words
 from console.ui.present.layout import Layout
 from console.ui.present.logtitle import empty_log, log_title
 from console.ui.present.overview import Choice, Painter, Panel, Picture
+from console.ui.present.plotting import Against, Axis, Metric, Zoom, named_metrics
 from console.ui.screens.logkeys import LogKeys
+from console.ui.screens.pick import PickRow, PickScreen
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 
 # So few new lines of a healthy run wait for the next second.
 _CALM_LINES = 5
 _FILLS = ("fail", "warn", "busy", "link")
+_MOST_RUNS = 50
+NO_BASELINE = "nothing"
+NUMBER = "baseline"
+"""What a baseline is called that is a number, not a run."""
 _PANELS = (
     "header", "contact", "band", "rail", "strips", "main-panel", "lower-a", "lower-b", "gpus", "memory",
 )  # fmt: skip
@@ -31,8 +41,10 @@ class Overview(LogKeys):
 
     def __init__(self) -> None:
         super().__init__()
-        self._metric = Metric.TOK_S
-        self._zoom = Zoom.RUN
+        self._metric: str = Metric.TOK_S
+        self._zoom, self._axis = Zoom.RUN, Axis.TIME
+        self._against: Against | None = None
+        self._asked_against = ""
         self._painter = Painter(self.look)
         self._watching = False
         self._layout_now: Layout | None = None
@@ -87,9 +99,12 @@ class Overview(LogKeys):
             return
         snapshot = self.snapshot
         situation = self.situation
+        self._follow_baseline()
         choice = Choice(
             metric=self._metric,
             zoom=self._zoom,
+            axis=self._axis,
+            against=self._against,
             contact=situation.contact,
             may_act=not situation.read_only,
             may_write=situation.unwritten,
@@ -148,10 +163,97 @@ class Overview(LogKeys):
         self.lay_out()
 
     def act_metric(self) -> None:
-        every = list(Metric)
-        self._metric = every[(every.index(self._metric) + 1) % len(every)]
+        """The main plots take turns; behind the last of them stands the list of all other numbers, if there are any."""
+        layout = self._layout_now
+        beside = (Metric.LOSS, Metric.QUEUE) if layout is not None and layout.lower_rows else ()
+        turns = [metric for metric in Metric if metric not in beside]
+        if self._metric not in turns:
+            self._show_metric(turns[0])
+        elif self._metric != turns[-1]:
+            self._show_metric(turns[turns.index(Metric(self._metric)) + 1])
+        elif names := named_metrics(self.source.series):
+            rows = [PickRow(name, _newest(self.source.series[name])) for name in names]
+            self.app.push_screen(PickScreen("plot", rows), self._metric_picked)
+        else:
+            self._show_metric(turns[0])
+
+    def _metric_picked(self, name: str | None) -> None:
+        self._show_metric(name or Metric.TOK_S)
+
+    def _show_metric(self, metric: str) -> None:
+        self._metric = metric
         self.lay_out()
+
+    def act_axis(self) -> None:
+        self._axis = Axis.STEP if self._axis is Axis.TIME else Axis.TIME
+        self.lay_out()
+
+    @work(exclusive=True, group="baseline")
+    async def act_baseline(self) -> None:
+        """Ask what to compare with: a run of the ledger, or a number."""
+        rows = [*await self._past_rates(), PickRow(NO_BASELINE)]
+        picker = PickScreen("compare with", rows, free="a number of tokens/s, or a run", check=_is_rate)
+        chosen = await self.app.push_screen_wait(picker)
+        if chosen is not None:
+            await self._compare_with(chosen)
+
+    async def _past_rates(self) -> list[PickRow]:
+        try:
+            runs = (await self.source.archive.runs(_MOST_RUNS)).rows
+        except ConsoleError as error:
+            self.face.toast(f"no past runs: {words.one_line(error.detail or str(error.reason))}")
+            return []
+        return [
+            PickRow(run.name, f"{words.rate(run.steady_tok_s)} tok/s")
+            for run in runs
+            if run.steady_tok_s is not None and run.id != self.snapshot.run_id
+        ]
+
+    async def _compare_with(self, chosen: str) -> None:
+        if chosen == NO_BASELINE:
+            self.source.choose_baseline(None, "")
+        elif (tok_s := parse_number(chosen)) is not None:
+            self.source.choose_baseline(tok_s, NUMBER)
+        else:
+            try:
+                entry, _ = await self.source.archive.run(chosen)
+            except ConsoleError as error:
+                self.face.toast(words.one_line(error.detail or str(error.reason)))
+                return
+            self.source.choose_baseline(entry.steady_tok_s, entry.name)
+        self.refresh_now()
+
+    @work(exclusive=True, group="against")
+    async def _load_against(self, name: str) -> None:
+        """Read the losses of the run that is compared with, so that they can be set beside those of this one."""
+        try:
+            _, curves = await self.source.archive.run(name)
+        except ConsoleError:
+            return  # it is no run of the ledger, or its samples had to make room
+        losses = curves.digests.get("loss", Digest()).buckets
+        found = sorted((bucket.step, bucket.mean) for bucket in losses if bucket.step is not None)
+        self._against = Against(name=name, losses=tuple(found))
+        self.lay_out()
+
+    def _follow_baseline(self) -> None:
+        """Read the losses of the baseline's run when another one is compared with."""
+        rate = self.snapshot.progress.rate
+        name = rate.baseline_name if rate.baseline is not None and rate.baseline_name != NUMBER else ""
+        if name != self._asked_against:
+            self._asked_against, self._against = name, None
+            if name:
+                self._load_against(name)
 
     def act_zoom(self) -> None:
         self._zoom = Zoom.SHORT if self._zoom is Zoom.RUN else Zoom.RUN
         self.lay_out()
+
+
+def _newest(series: Series) -> str:
+    return f"{series.last.value:.6g}" if series.last is not None else ""
+
+
+def _is_rate(text: str) -> str:
+    """Return what is wrong with a typed baseline; nothing where it is a number."""
+    value = parse_number(text)
+    return "" if value is not None and 0 < value < 1e12 else "a number such as 14500 or 21.5K, or one of the runs"
