@@ -435,6 +435,24 @@ _OWN = {
         _UNTOUCHED,
         "correct the key that is named",
     ),
+    "log_unreadable": _warning(
+        "the log can't be read",
+        "It isn't there, is no regular file, or the agent's user may not read it.",
+        _LEFT_ALONE,
+        "check path and mode on the host; l chooses another log",
+    ),
+    "log_replaced": _warning(
+        "another file has taken the log's name",
+        "It was rotated, truncated or written anew while it was read: what was found before is of the old one.",
+        _LEFT_ALONE,
+        "f follows the new one; l lists the logs that are there",
+    ),
+    "log_undated": _warning(
+        "it is not known when its lines were written",
+        "No keeper has noted how the log grew: it isn't the log of a run that was started from here.",
+        _LEFT_ALONE,
+        "ask by number of lines (-n) or by a pattern (--grep) instead",
+    ),
     "ledger_unusable": _warning(
         "the ledger of past launches can't be used",
         "Expected times and past settings are not known while its file can't be read and written.",

@@ -346,6 +346,11 @@ class LogStatus(Struct, frozen=True, kw_only=True):
     """When it last grew."""
     caught_up: bool = False
     """Everything up to `size_bytes` has been read."""
+    mishap: LogState | None = None
+    """That it was truncated or rotated last, and when; the state itself says so only in that moment."""
+    mishap_at: float | None = None
+    filesystem: str = ""
+    """Its type where that is a network's: `nfs4`."""
     lost: str | None = None
     """Why the connection that carries the log is down while the link is up; None where it isn't."""
 

@@ -180,6 +180,74 @@ class LogSample(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_samp
     length: int
 
 
+class ErrorRule(Struct, frozen=True, kw_only=True):
+    """What makes a line an error, as data: regular expressions that every Python from 3.8 on reads the same way."""
+
+    words: tuple[str, ...]
+    """A line that holds none of them is no error, but for its level."""
+    prefix: str
+    """Time stamps, ranks and logger names that may stand before a record (verbose syntax)."""
+    here: str
+    """An error where the prefix ends."""
+    anywhere: str
+    after: str
+    """An error anywhere, unless `unless` is there, too."""
+    unless: str
+    level: str
+    """Group `level`, where the prefix ends, is E or F."""
+
+
+class LogQuery(Struct, frozen=True, kw_only=True):
+    """Which lines are meant: those that a pattern is found in, or, with a rule, those that are errors."""
+
+    pattern: str = ""
+    """A regular expression, or with `literal` a text."""
+    literal: bool = False
+    ignore_case: bool = False
+    needle: str = ""
+    """An ASCII text without which a regular expression can't match: lines without it are passed over."""
+    errors: ErrorRule | None = None
+
+
+class LogLines(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_lines"):
+    """Answered with whole lines from (or, with `back`, before) `offset`, as raw bytes and their `pieces` (WireLines).
+
+    The offset is a line's start or -1, the end of the file; with `align` it may be any byte of the line that is meant.
+    With a query only lines that match; it looks for a second at most, and `scanned_to` says how far it came.
+    """
+
+    id: int
+    path: str
+    offset: int
+    length: int
+    pid: int | None = None
+    """Fall back to /proc/PID/fd/1 where the path is gone."""
+    back: bool = False
+    align: bool = False
+    query: LogQuery | None = None
+    limit: int = 0
+    """Lines at most; 0: as many as the agent gives."""
+    slice_s: float = 0.5
+
+
+class LogCount(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_count"):
+    """Answered with a WireCount: how many lines from a line's start on match, and where; it looks for a slice only."""
+
+    id: int
+    path: str
+    offset: int
+    query: LogQuery
+    pid: int | None = None
+    slice_s: float = 0.5
+
+
+class LogFiles(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_files"):
+    """Answered with the WireFiles that the template of a log could have made."""
+
+    id: int
+    template: str
+
+
 class Recorder(Struct, frozen=True, kw_only=True, tag_field="op", tag="recorder"):
     """Answered with the flight recorder of a run: `records` (see Growth)."""
 
@@ -462,6 +530,8 @@ class LogEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="log"):
     """With this set, bytes [skipped_from, offset) were left out because the follower was too far behind."""
     full: bool = False
     """Not a block is free where the file lies: what the run says now can't be written."""
+    fs: str = ""
+    """The type of its filesystem where that is a network's: sizes and ends may be seconds old."""
     detail: str = ""
 
 
@@ -557,6 +627,49 @@ class WirePlan(Struct, frozen=True, kw_only=True):
     files_changed: tuple[str, ...] = ()
     gpu_bytes: int | None = None
     lock: LockHolder | None = None
+
+
+class WireLines(Struct, frozen=True, kw_only=True):
+    """Reply data of LogLines; the bytes of the pieces follow each other in the raw bytes of the reply."""
+
+    size: int
+    dev: int
+    inode: int
+    begin: int = 0
+    """The offset that was meant, once aligned."""
+    scanned_to: int = 0
+    """Where the next look goes on."""
+    pieces: tuple[tuple[int, int, int, int, int], ...] = ()
+    """Each: offset, bytes, bytes of the tail where those are only the head of one long line, end in the file, and
+    how many lines stand between `begin` and it (-1: not counted)."""
+
+
+class WireCount(Struct, frozen=True, kw_only=True):
+    """Reply data of LogCount."""
+
+    size: int
+    dev: int
+    inode: int
+    to: int = 0
+    """Where it stopped, at a line's start; what is behind it and unfinished isn't counted."""
+    hits: int = 0
+    lines: int = 0
+    found: tuple[tuple[int, int], ...] = ()
+    """Of the first hits: offset, and lines before it since the offset asked for."""
+
+
+class WireFile(Struct, frozen=True, kw_only=True):
+    path: str
+    size: int = 0
+    mtime: float = 0.0
+    """The host's wall clock."""
+
+
+class WireFiles(Struct, frozen=True, kw_only=True):
+    """Reply data of LogFiles, newest first."""
+
+    files: tuple[WireFile, ...] = ()
+    total: int = 0
 
 
 class Taken(Struct, frozen=True, kw_only=True):

@@ -90,6 +90,9 @@ class Reason(StrEnum):
     NOT_SAVED = "not_saved"
     KEEPER_NOT_STARTED = "keeper_not_started"
     RUN_UNKNOWN = "run_unknown"
+    LOG_UNREADABLE = "log_unreadable"
+    LOG_REPLACED = "log_replaced"
+    LOG_UNDATED = "log_undated"
     SECRET_NOT_KEPT = "secret_not_kept"
     # the transaction
     SURVIVORS = "survivors"

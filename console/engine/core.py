@@ -21,6 +21,7 @@ from console.config import Target
 from console.engine import diagnosis, gpucurves, requests
 from console.engine.archive import Archive
 from console.engine.following import Following
+from console.engine.logreader import LogReader
 from console.engine.past import Past
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
 from console.link.link import Link
@@ -62,6 +63,7 @@ class Engine:
         self._link = Link(name, target, payload=entry_line("agent") + build_payload(), on_event=self._on_link)
         self._state = machine.start(name, target, operator=operator, read_only=read_only, label=self._link.label)
         self._following = Following(self._link, target.metrics, self.log, self.series, self._feed, self.now)
+        self.logs = LogReader(self._link, target.log or "", self.now)
         baseline = target.metrics.baseline if isinstance(target.metrics.baseline, str) else None
         self._past = Past(name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now)
         self.archive = Archive(self._past, name, lambda: self.snapshot)

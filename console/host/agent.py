@@ -61,10 +61,10 @@ class Agent:
         self._over = False
         self._armed_at = self._armed_for = float("-inf")
         self._watcher: Optional[watcher.Watcher] = None
-        self._log = logduty.LogDuty(self._out, self._replies)
         self._launches = launches.Launches(self._replies, self._expect_change)
         self._compiling = launches.Compiling()
         self._questions = questions.Questions(self._replies)
+        self._log = logduty.LogDuty(self._out, self._replies, self._questions)
         self._operations: Dict[str, Callable[[Operation], Optional[Dict[str, Any]]]] = {
             "watch": self._watch,
             "ping": self._ping,
@@ -76,6 +76,9 @@ class Agent:
             "log_credit": self._log.credit,
             "log_read": self._log.read,
             "log_sample": self._log.sample,
+            "log_lines": self._log.lines,
+            "log_count": self._log.count,
+            "log_files": self._log.files,
             "recorder": self._recorder,
             "bye": self._bye,
         }

@@ -1,4 +1,5 @@
-"""What the agent sends of files: the followed log in chunks, ranges of it, and a run's flight recorder.
+"""What the agent sends of files: the followed log in chunks, any part of it and what matches there, the logs that there
+are, and a run's flight recorder.
 
 Only the agent imports this module.
 """
@@ -8,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set
 
-from . import files, logtail, notify, procfs, recorder, startkeeper, wire
+from . import files, loglines, logs, logtail, notify, procfs, questions, recorder, startkeeper, wire
 from .replies import Operation, Refused, Replies
 
 _STEP_S = 0.05
@@ -19,13 +20,16 @@ _TOLD_STEP_S = 1.0 + _STEP_S
 """Between two looks at a file of whose changes the kernel tells us: as often as the follower says that it looked."""
 _ROOM_BYTES = 256 * 1024
 _RECORDER_BYTES = 3 << 20
+_LOOK_S = 20.0
+"""For one look into a log: it takes a second at most, unless the disk or the network filesystem hangs."""
+_MOST_LOOKS = 4
 
 
 class LogDuty:
     """Follows at most one log, within the credit that the console gives."""
 
-    def __init__(self, out: wire.Outbox, replies: Replies) -> None:
-        self._out, self._replies = out, replies
+    def __init__(self, out: wire.Outbox, replies: Replies, asked: questions.Questions) -> None:
+        self._out, self._replies, self._asked = out, replies, asked
         self._follower: Optional[logtail.Follower] = None
         self._ears = notify.Ears()
         self._looked = self._next = 0.0
@@ -93,6 +97,31 @@ class LogDuty:
             raise Refused("file_missing", f"{operation['path']}: {error.strerror}") from error
         found = {"offsets": offsets, "sizes": [len(piece) for piece in pieces]}
         self._replies.reply(operation["id"], found, b"".join(pieces))
+
+    def lines(self, operation: Operation) -> None:
+        self._look(operation, loglines.lines)
+
+    def count(self, operation: Operation) -> None:
+        self._look(operation, loglines.count)
+
+    def files(self, operation: Operation) -> None:
+        self._look(operation, logs.listed)
+
+    def _look(self, operation: Operation, work: Callable[[Operation], Dict[str, Any]]) -> None:
+        """Answer from a child: the tail goes on meanwhile, and the run's own work comes first."""
+        if len(self._asked.jobs()) >= _MOST_LOOKS:
+            raise Refused("unknown", f"{_MOST_LOOKS} questions are being answered already")
+
+        def look() -> Dict[str, Any]:
+            os.nice(5)
+            try:
+                return work(operation)
+            except OSError as error:
+                raise Refused("log_unreadable", f"{operation.get('path', '')}: {error.strerror or error}") from error
+            except (KeyError, TypeError, ValueError) as error:
+                raise Refused("protocol", f"{type(error).__name__}: {error}") from error
+
+        self._asked.put(operation["id"], "look into the log", look, _LOOK_S)
 
     def recorder(self, operation: Operation, state: str, target: Optional[str]) -> None:
         if target is None or not startkeeper.is_run_id(operation["run"]):

@@ -1,5 +1,5 @@
 """Questions that take a while or may hang, answered by a child each: what a plan would do, what the host is like,
-what a run hangs in.
+what a run hangs in, what stands far up in a log.
 
 Only the agent imports this module.
 """
@@ -26,7 +26,7 @@ class Questions:
         return list(self._jobs.values())
 
     def put(self, operation_id: int, name: str, work: Callable[[], Answer], timeout_s: float) -> None:
-        """Answer the operation with what `work` returns: `text` as raw bytes, the rest as data.
+        """Answer the operation with what `work` returns: `text` or `raw` (as Latin-1) as raw bytes, the rest as data.
 
         `work` runs in a child; a Refused that it raises is answered as such.
         """
@@ -49,8 +49,9 @@ class Questions:
             name = self._names.pop(operation_id)
             answer = job.result or {}
             if "data" in answer:
-                text = str(answer["data"].pop("text", ""))
-                self._replies.reply(operation_id, answer["data"], text.encode("utf-8", "replace"))
+                text, raw = answer["data"].pop("text", ""), answer["data"].pop("raw", "")
+                data = str(text).encode("utf-8", "replace") or str(raw).encode("latin-1")
+                self._replies.reply(operation_id, answer["data"], data)
             else:
                 reason = answer.get("reason", "unknown")
                 self._replies.refuse(operation_id, reason, answer.get("detail") or f"the {name} {job.error}")

@@ -24,8 +24,11 @@ from console.protocol import (
     Diagnose,
     Examine,
     Execute,
+    LogCount,
     LogCredit,
+    LogFiles,
     LogFollow,
+    LogLines,
     LogRead,
     LogSample,
     MakePlan,
@@ -38,7 +41,8 @@ from console.reasons import ConsoleError, Exit, Reason
 
 log = logging.getLogger(__name__)
 
-Operation = Watch | Ping | MakePlan | Execute | LogFollow | LogRead | LogSample | Recorder | Examine | Diagnose
+Look = LogRead | LogSample | LogLines | LogCount | LogFiles
+Operation = Watch | Ping | MakePlan | Execute | LogFollow | Look | Recorder | Examine | Diagnose
 """What is answered with a Reply; LogCredit and Bye are not."""
 Answer = tuple[Reply, bytes]
 OnEvent = Callable[[AgentEvent, bytes], None]

@@ -174,7 +174,7 @@ def parse_duration(text: str) -> float | None:
     return seconds if place and place == len(text) else None
 
 
-_PREFIX = lazy(
+PREFIX: Final = lazy(
     r"""(?:
       \s+ | [\ufffd\u2400]+ | [-:|>]+(?=\s)
     # who: ranks of torchrun and of loggers, Ray's processes, labels of srun, mpirun, pdsh, compose and journald
@@ -207,7 +207,7 @@ _PREFIX = lazy(
 
 def skip_prefix(text: str) -> tuple[int, str | None]:
     """Return where the record starts after time stamps, level, rank and logger, and the rank where one is named."""
-    match = _PREFIX.match(text)
+    match = PREFIX.match(text)
     return (match.end(), match["rank"]) if match is not None else (0, None)
 
 

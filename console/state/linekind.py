@@ -7,12 +7,24 @@ Pure.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.state.checkpoints import read_checkpoint
-from console.state.formatrules import Kind, read, skip_prefix
+from console.state.formatrules import PREFIX, Kind, read, skip_prefix
 from console.state.formats import LITERALS
 from console.state.lazy import lazy
+
+
+class ErrorShape(NamedTuple):
+    """What makes a line an error, as data: for whoever must judge lines elsewhere (protocol.ErrorRule)."""
+
+    words: tuple[str, ...]
+    prefix: str
+    here: str
+    anywhere: str
+    after: str
+    unless: str
+    level: str
 
 
 class LineKind(StrEnum):
@@ -73,6 +85,19 @@ _ERROR_HERE: Final = lazy(
 _WARNING: Final = lazy(r"\b[A-Z]\w*Warning:|(?:^|[\[\s|:-])(?:WARNING|WARN)(?:\]|:| |\||$)|(?:^|: )[Ww]arning: ")
 _GLOG: Final = lazy(r"\[?(?P<level>[EFW])(?:\d{3,4} \d\d:\d\d:\d\d| [\w.]+\.(?:cpp|cc|cu|py):\d+\])")
 _EXCEPTION_AFTER: Final = lazy(r"(?:^|[\]:] )(?:[a-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception): ")
+
+
+def error_shape() -> ErrorShape:
+    """Return what `is_error` goes by, in its order: level, words, here, anywhere, after unless."""
+    return ErrorShape(
+        words=_ERROR_WORDS,
+        prefix=PREFIX.pattern,
+        here=_ERROR_HERE.pattern,
+        anywhere=_ERROR_ANYWHERE.pattern,
+        after=_EXCEPTION_AFTER.pattern,
+        unless=_WARNING.pattern,
+        level=_GLOG.pattern,
+    )
 
 
 def is_error(text: str) -> bool:

@@ -83,6 +83,24 @@ def _shorten(data: bytes, size_bytes: int) -> str:
     return f"{head} … [{_size(size_bytes)} line cut]"
 
 
+def cut_line(head: bytes, tail: bytes, offset: int, end_offset: int, at: float) -> list[RawLine]:
+    """Return a line of which only the head and the tail were read: of a progress bar its last state, and what stands
+    behind the hole that copytruncate leaves apart from it."""
+    body = tail.rstrip(b"\r\n")
+    size_bytes = end_offset - offset - (len(tail) - len(body))
+    if not head.strip(b"\0"):
+        behind = body.lstrip(b"\0")
+        nuls = size_bytes - len(behind)
+        hole = RawLine(text=_nul_text(nuls), offset=offset, end_offset=offset + nuls, at=at)
+        if not behind:
+            return [msgspec.structs.replace(hole, end_offset=end_offset)]
+        text = _shorten(behind[:KEEP_BYTES], len(behind))
+        return [hole, RawLine(text=text, offset=offset + nuls, end_offset=end_offset, at=at)]
+    if b"\r" in body and (state := clean(body.rsplit(b"\r", 1)[1])).strip():
+        return [RawLine(text=state[:MAX_CHARS], offset=offset, end_offset=end_offset, at=at, cr=True)]
+    return [RawLine(text=_shorten(head, size_bytes), offset=offset, end_offset=end_offset, at=at)]
+
+
 def _nul_text(count: int) -> str:
     return "\u2400" * count if count < NUL_RUN else f"[{count:,} NUL bytes]"
 

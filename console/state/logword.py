@@ -90,6 +90,8 @@ def _log_said(log: LogFacts, event: events.LogSaid, at: float) -> LogFacts:
     before, now = log.event, event.log
     known = before is not None and before.size is not None and now.size is not None
     grew = known and before is not None and before.inode == now.inode and (now.size or 0) > (before.size or 0)
+    if now.state in ("truncated", "rotated"):
+        log = replace(log, mishap=now.state, mishap_at=at)
     return replace(log, event=now, at=at, grew_at=at if grew and not log.is_catching_up else log.grew_at)
 
 

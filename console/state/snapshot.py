@@ -323,6 +323,9 @@ def _log(state: TargetState) -> LogStatus:
         grew_at=log.grew_at,
         caught_up=log.has_caught_up,
         lost=lost,
+        mishap=LogState(log.mishap) if log.mishap else None,
+        mishap_at=log.mishap_at,
+        filesystem=event.fs,
     )
 
 

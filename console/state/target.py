@@ -120,6 +120,9 @@ class LogFacts(Struct, frozen=True, kw_only=True):
     """The first line that says that dynamo has stopped compiling."""
     recompile_at: float | None = None
     """When it was written; None where nobody saw that."""
+    mishap: str = ""
+    """`truncated` or `rotated`: what happened last to the file, at `mishap_at`."""
+    mishap_at: float | None = None
     is_catching_up: bool = False
     """The link was away: what comes now was written meanwhile, nobody saw when."""
 

@@ -227,7 +227,7 @@ ACTIONS: tuple[Action, ...] = (
         keys=("slash",),
         label="search",
         group=Group.LOG,
-        help="search the log as less does; small letters match capitals, too",
+        help="search the whole log on the host as less does; small letters match capitals, too",
         when=_log,
         footer=lambda s: not s.failed and not s.launching,
     ),
@@ -275,8 +275,68 @@ ACTIONS: tuple[Action, ...] = (
         when=_log,
         footer=lambda s: not s.failed,
     ),
-    Action(id="top", keys=("g",), label="top", group=Group.LOG, help="oldest line that is loaded", when=_log),
+    Action(id="top", keys=("g",), label="top", group=Group.LOG, help="first line of the log, however long", when=_log),
     Action(id="bottom", keys=("G",), label="bottom", group=Group.LOG, help="newest line of the log", when=_log),
+    Action(
+        id="filter",
+        keys=("ampersand",),
+        label="filter",
+        group=Group.LOG,
+        help="show only lines that match a regular expression; an empty one shows all again",
+        when=_log,
+        footer=lambda s: s.face is Face.LOG,
+    ),
+    Action(
+        id="hide_steps",
+        keys=("full_stop",),
+        label="hide steps",
+        group=Group.LOG,
+        help="hide or show step lines: they are the plots",
+        when=_log,
+        footer=lambda s: s.face is Face.LOG,
+    ),
+    Action(
+        id="wrap",
+        keys=("w",),
+        label="wrap",
+        group=Group.LOG,
+        help="wrap long lines, or cut them",
+        when=_log,
+        footer=lambda s: s.face is Face.LOG,
+    ),
+    Action(
+        id="unfold",
+        keys=("u",),
+        label="unfold",
+        group=Group.LOG,
+        help="show equal tracebacks of ranks one by one, or as one line",
+        when=_log,
+    ),
+    Action(
+        id="mark_lines",
+        keys=("v",),
+        label="mark",
+        group=Group.LOG,
+        help="mark where the pane stands: y copies and > saves from there to where it stands then",
+        when=_log,
+    ),
+    Action(
+        id="save",
+        keys=("greater_than_sign",),
+        label="save",
+        group=Group.LOG,
+        help="save the marked lines, else those on the screen, to a file on this machine",
+        when=_log,
+    ),
+    Action(
+        id="choose_log",
+        keys=("l",),
+        label="logs",
+        group=Group.LOG,
+        help="look at another log: of a past run, or any that the target's template could have made",
+        when=_log,
+        footer=lambda s: s.face is Face.LOG,
+    ),
     Action(
         id="metric",
         keys=("m",),
@@ -415,6 +475,14 @@ ACTIONS: tuple[Action, ...] = (
         when=_no_contact,
     ),
     Action(
+        id="log",
+        keys=("3",),
+        label="log",
+        group=Group.VIEW,
+        help="the log on the whole screen",
+        when=_no_contact,
+    ),
+    Action(
         id="copy",
         keys=("y",),
         label="copy",
@@ -448,7 +516,17 @@ ACTIONS: tuple[Action, ...] = (
     ),
 )
 _BY_ID = {action.id: action for action in ACTIONS}
-_KEY_NAMES = {"slash": "/", "question_mark": "?", "colon": ":", "up": "↑", "down": "↓", "enter": "⏎"}
+_KEY_NAMES = {
+    "ampersand": "&",
+    "full_stop": ".",
+    "greater_than_sign": ">",
+    "slash": "/",
+    "question_mark": "?",
+    "colon": ":",
+    "up": "↑",
+    "down": "↓",
+    "enter": "⏎",
+}
 
 
 def key_name(key: str) -> str:

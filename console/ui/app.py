@@ -27,6 +27,7 @@ from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
 from console.ui.present.words import one_line
 from console.ui.screens.gpus import GpuScreen
+from console.ui.screens.log import LogScreen
 from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
 from console.ui.screens.runs import RunsScreen
@@ -47,6 +48,7 @@ class ConsoleApp(App[str]):
     SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {  # made when first shown, kept
         Face.OVERVIEW: Overview,
         Face.GPUS: GpuScreen,
+        Face.LOG: LogScreen,
         Face.RUNS: RunsScreen,
     }
     COMMANDS: ClassVar[set[Any]] = {ActionCommands, ExtraCommands}

@@ -14,7 +14,27 @@ from console.history.samples import Curves
 from console.model import Accepted, Diagnosis, Overrides, Plan, Snapshot
 from console.state.events import RingBell
 from console.state.logbuffer import LogBuffer
+from console.state.logquery import Counted, LogFile, Place, Query
 from console.state.series import Series
+from console.state.stretch import Stretch
+
+
+class LogSource(Protocol):
+    """Looks into any part of a log on the host. Every method raises `ConsoleError`; each look is short."""
+
+    async def lines(
+        self, place: Place, offset: int, length: int, *, back: bool = ..., align: bool = ...
+    ) -> Stretch: ...
+
+    async def matching(
+        self, place: Place, query: Query, offset: int, *, back: bool = ..., limit: int = ..., length: int = ...
+    ) -> Stretch: ...
+
+    async def count(self, place: Place, query: Query, offset: int) -> Counted: ...
+
+    async def files(self) -> tuple[LogFile, ...]: ...
+
+    async def raw(self, place: Place, offset: int, length: int) -> bytes: ...
 
 
 class Archive(Protocol):
@@ -46,6 +66,11 @@ class Source(Protocol):
 
     @property
     def log(self) -> LogBuffer: ...
+
+    @property
+    def logs(self) -> LogSource:
+        """What the buffer doesn't hold: the rest of the log, and other logs."""
+        ...
 
     @property
     def series(self) -> Mapping[str, Series]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.model import Verdict
 from console.state import events
-from console.ui.present.logtitle import empty_log, log_title
+from console.ui.present.logtitle import LogShown, empty_log, log_title
 from console.ui.present.look import Look
 from tests.state.story import Story
 
@@ -56,6 +56,6 @@ def test_link_that_is_lost_as_well_is_all_that_is_told() -> None:
 def test_pane_says_that_its_connection_is_lost() -> None:
     now = _lost(Story().stepping(60), 30).snapshot
 
-    title = log_title(now, 100, Look(), following=True, unseen=0, narrow=False)
+    title = log_title(now, 100, Look(), LogShown(), narrow=False)
     assert "log connection lost · 30 s old" in "".join(span.text for span in title)
     assert empty_log(now) == "the log's connection is lost: the agent ended"

@@ -56,7 +56,7 @@ from console.state.events import RingBell
 from console.state.lines import RawLine
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
-from console.ui.source import Archive
+from console.ui.source import Archive, LogSource
 
 NOW = datetime(2025, 8, 20, 14, 34, 6, tzinfo=UTC).timestamp()
 GIB = 1024**3
@@ -77,6 +77,15 @@ class EmptyArchive:
         raise ConsoleError(Reason.RUN_UNKNOWN, run_id)
 
 
+class NoLogs:
+    """A host that can't be reached: what was read before is all there is."""
+
+    async def _refused(self, *_: object, **__: object) -> Any:
+        raise ConsoleError(Reason.NO_LINK, "there is no connection to the host now")
+
+    lines = matching = count = files = raw = _refused
+
+
 class FakeSource:
     """A source that plays back what a test puts into it, and remembers what was asked of it."""
 
@@ -86,6 +95,7 @@ class FakeSource:
         self.snapshot = snapshot
         self.on_change: list[Callable[[], None]] = []
         self.log = log if log is not None else LogBuffer()
+        self.logs: LogSource = NoLogs()
         self.bells: list[RingBell] = []
         self.archive: Archive = EmptyArchive()
         self.series: Mapping[str, Series] = series if series is not None else {}

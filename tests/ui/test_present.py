@@ -20,7 +20,7 @@ from console.ui.present.frame import age_span, footer, header, title
 from console.ui.present.gpus import gpu_line, gpu_panel
 from console.ui.present.launch import launch_panel, why_panel
 from console.ui.present.layout import Middle, lay_out, middle_of
-from console.ui.present.logtitle import empty_log, log_title
+from console.ui.present.logtitle import LogShown, empty_log, log_title
 from console.ui.present.look import ASCII, VERDICT_WORDS, Look, to_ascii
 from console.ui.present.plan import button_labels, plan_view, what_changed
 from console.ui.present.plotting import Metric
@@ -81,7 +81,7 @@ def test_no_row_of_any_state_is_wider_than_the_screen(name: str, width: int) -> 
         launch_panel(snapshot, width, 9, LOOK, narrow=narrow),
         why_panel(snapshot, width, LOOK, narrow=narrow),
         gpu_panel(snapshot, max(36, width // 2), 12, LOOK, narrow=narrow, wide=width >= 150),
-        (log_title(snapshot, width, LOOK, following=True, unseen=0, narrow=narrow),),
+        (log_title(snapshot, width, LOOK, LogShown(), narrow=narrow),),
     ]
     limits = [width] * 5 + [max(36, width // 2), width]
 

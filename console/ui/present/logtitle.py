@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from console.model import LogState, Snapshot, Verdict
 from console.ui.present import words
@@ -14,33 +15,101 @@ from console.ui.present.spans import Line, Role, Span, cells, clip, dim, faint
 PERIOD_S = 2.0
 # A step line that is late by less than this is nothing to mention.
 _SILENT_S = 60.0
+# So long the title says that the file was truncated or replaced.
+_MISHAP_S = 600.0
 
 
-def log_title(
-    snapshot: Snapshot, width: int, look: Look, *, following: bool, unseen: int, narrow: bool, search: str = ""
-) -> Line:
+class LogShown(NamedTuple):
+    """What of a log is on the screen, for the title to say."""
+
+    following: bool = True
+    unseen: int = 0
+    search: str = ""
+    trouble: str = ""
+    filter: str = ""
+    hidden_steps: int | None = None
+    """None: step lines are not hidden."""
+    other: str | None = None
+    """Path of the log that is shown in place of the followed one."""
+    offset: int | None = None
+    size_bytes: int = 0
+    line: int | None = None
+    marked: bool = False
+
+
+def log_title(snapshot: Snapshot, width: int, look: Look, shown: LogShown, *, narrow: bool) -> Line:
     """`── log  /workspace/x.log  412 MiB ───── following · live ──`."""
     log = snapshot.log
     margin = (0, 0) if narrow else (1, 1)
     facts: list[Sequence[Span]] = []
-    right = _right(snapshot, look, following, unseen)
-    size = words.size(log.size_bytes) if log.size_bytes is not None else ""
-    if log.path:
-        path = words.one_line(os.path.basename(log.path) if narrow else log.path)
-        furniture = 17 + sum(margin) + cells(size) + cells(right.text)
+    right = _other(shown) if shown.other is not None else _right(snapshot, look, shown)
+    said = _said(shown)
+    whole_path = shown.other or log.path
+    size_bytes = shown.size_bytes if shown.other is not None else log.size_bytes
+    size = words.size(size_bytes) if size_bytes is not None else ""
+    if whole_path:
+        path = words.one_line(os.path.basename(whole_path) if narrow or said else whole_path)
+        furniture = 17 + sum(margin) + cells(size) + cells(right.text) + sum(cells(span.text) + 2 for span in said)
         facts.append((dim(clip(path, max(12, width - furniture))),))
+    facts += [(span,) for span in said]
     if size:
         facts.append((faint(size),))
-    if search:
-        facts.append((Span(f"/{words.one_line(search)}", Role.BUSY),))
+    if shown.other is None:
+        facts += [(span,) for span in _of_the_file(snapshot, look)]
     return title("log", facts, right, width, look, margin=margin)
 
 
-def _right(snapshot: Snapshot, look: Look, following: bool, unseen: int) -> Span:
+def _said(shown: LogShown) -> list[Span]:
+    """Return what the operator asked for and is told, by worth."""
+    said = []
+    if shown.search:
+        said.append(Span(words.one_line(shown.search), Role.BUSY))
+    if shown.trouble:
+        said.append(Span(words.one_line(shown.trouble), Role.WARN, True))
+    if shown.filter:
+        said.append(Span(f"only /{words.one_line(shown.filter)}/", Role.BUSY))
+    if shown.hidden_steps is not None:
+        said.append(Span(f"{words.plural(shown.hidden_steps, 'step line')} hidden", Role.BUSY))
+    if shown.marked:
+        said.append(Span("marked: y copies, > saves", Role.BUSY))
+    return said
+
+
+def _of_the_file(snapshot: Snapshot, look: Look) -> list[Span]:
+    """Return what is odd about the file itself."""
     log = snapshot.log
+    odd = []
+    if log.mishap is not None and log.mishap_at is not None and snapshot.at - log.mishap_at < _MISHAP_S:
+        odd.append(Span(f"{log.mishap.value} {words.clock(log.mishap_at, look.zone)}", Role.WARN))
+    if log.filesystem:
+        odd.append(Span(f"on {log.filesystem}", Role.WARN))
+    if log.detail and log.state in (LogState.FOLLOWING, LogState.DELETED, LogState.UNREADABLE):
+        odd.append(faint(words.one_line(log.detail)))
+    return odd
+
+
+def _place(shown: LogShown) -> str:
+    """Return where the top of the pane stands: by line where that is known, else by byte."""
+    if shown.offset is None:
+        return ""
+    place = f"line {shown.line:,}" if shown.line is not None else f"byte {shown.offset:,}"
+    return f"{place} · {100 * shown.offset // max(1, shown.size_bytes)} %"
+
+
+def _other(shown: LogShown) -> Span:
+    place = _place(shown)
+    return Span(f"{place} · another log, esc goes back" if place else "another log, esc goes back", Role.WARN, True)
+
+
+def _right(snapshot: Snapshot, look: Look, shown: LogShown) -> Span:
+    log, following, unseen = snapshot.log, shown.following, shown.unseen
     lost = snapshot.verdict is Verdict.LINK_LOST
+    place = _place(shown)
     if not following and unseen > 0:
-        return Span(f"{look.glyphs.more} {unseen:,} new {'line' if unseen == 1 else 'lines'}  f", Role.BUSY, True)
+        new = f"{look.glyphs.more} {unseen:,} new {'line' if unseen == 1 else 'lines'}  f"
+        return Span(f"{place} · {new}" if place else new, Role.BUSY, True)
+    if not following and place:
+        return Span(f"{place} · f follows", Role.BUSY)
     if lost:
         return age_span(snapshot.ages.link, PERIOD_S, stale=True)
     run = snapshot.run

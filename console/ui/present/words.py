@@ -113,6 +113,16 @@ def clock(at: float | None, zone: tzinfo | None, *, seconds: bool = True) -> str
         return UNKNOWN
 
 
+def day_and_clock(at: float | None, zone: tzinfo | None) -> str:
+    """A moment that may be long ago: `2026-08-20 12:18`."""
+    if at is None or not math.isfinite(at):
+        return UNKNOWN
+    try:
+        return datetime.fromtimestamp(at, zone).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, OSError, ValueError):
+        return UNKNOWN
+
+
 def plural(n: int, noun: str) -> str:
     """`1 pid`, `2 pids`, `2 processes`."""
     if n == 1:

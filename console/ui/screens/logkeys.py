@@ -1,29 +1,87 @@
-"""What keys tell the log pane: search, errors, follow, top and bottom; and the line in which a search is typed."""
+"""What keys tell the log pane: search, filter, errors, follow, what is hidden; the line in which a search is typed; the
+way to another log and to a copy of lines."""
 
 from __future__ import annotations
 
-from textual import on
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widgets import Input
 
+from console.reasons import ConsoleError
+from console.state.logquery import LogFile, Place, typed
+from console.ui.actions import footer_keys
+from console.ui.present import words
+from console.ui.present.frame import footer
+from console.ui.present.logtitle import LogShown, log_title
+from console.ui.present.overview import Panel
+from console.ui.present.spans import Line
+from console.ui.screens.picklog import PickLog
+from console.ui.screens.prompt import PromptScreen
 from console.ui.screens.target import TargetScreen
 from console.ui.widgets.logpane import LogPane
 
+_COPIED_BYTES = 1 << 20
+"""What a terminal's clipboard takes at most in practice is far less; more is for a file."""
+_RANGE_BYTES = 1 << 20
+
+
+class SearchLine(Input):
+    """The line in which a search or a filter is typed; tab changes from one to the other."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "other", "filter instead", id="searchline.other", show=False, priority=True),
+        Binding("ctrl+r", "literal", "as text", id="searchline.literal", show=False, priority=True),
+    ]
+
+    class Asks(Message):
+        """It asks for something else now."""
+
+    filters = False
+    literal = False
+
+    def ask(self, *, filters: bool) -> None:
+        self.filters, self.literal = filters, False
+        self.display = True
+        self.value = ""
+        self._say()
+        self.focus()
+
+    def _say(self) -> None:
+        what = "show only lines that match, nothing shows all" if self.filters else "search the whole log"
+        how = "as text" if self.literal else "a regular expression where it has signs of one"
+        self.placeholder = f"{what} ({how})"
+        self.post_message(self.Asks())
+
+    def action_other(self) -> None:
+        self.filters = not self.filters
+        self._say()
+
+    def action_literal(self) -> None:
+        self.literal = not self.literal
+        self._say()
+
 
 class LogKeys(TargetScreen):
-    """A screen with a log pane and its search line; its title and the footer are the screen's own."""
+    """A screen with a log pane and its search line; its footer and what else stands on it are the screen's own."""
 
     @property
     def log_pane(self) -> LogPane:
         return self.query_one("#log", LogPane)
 
     @property
-    def _search(self) -> Input:
-        return self.query_one("#search", Input)
+    def _search(self) -> SearchLine:
+        return self.query_one("#search", SearchLine)
 
     @staticmethod
     def search_line() -> ComposeResult:
-        line = Input(id="search", placeholder="search the log: enter finds, esc leaves", select_on_focus=False)
+        line = SearchLine(id="search", select_on_focus=False)
         line.display = False
         yield line
 
@@ -31,27 +89,89 @@ class LogKeys(TargetScreen):
         """Called when what the log's title or the footer says may have changed."""
         raise NotImplementedError
 
+    def title_line(self, width: int, *, narrow: bool) -> Line:
+        pane, view = self.log_pane, self.log_pane.log_view
+        where = view.where
+        shown = LogShown(
+            following=pane.following,
+            unseen=pane.unseen,
+            search=pane.search_label,
+            trouble=view.trouble,
+            filter=view.filter.text if view.filter is not None else "",
+            hidden_steps=view.hidden_steps if view.hides_steps else None,
+            other=view.place.path if view.is_other and view.place is not None else None,
+            offset=where.offset if where is not None else None,
+            size_bytes=where.size_bytes if where is not None else 0,
+            line=where.line if where is not None else None,
+            marked=view.mark is not None,
+        )
+        return log_title(self.snapshot, width, self.look, shown, narrow=narrow)
+
+    def put_footer(self) -> None:
+        line = self._search
+        if not line.display:
+            super().put_footer()
+            return
+        keys = [
+            ("enter", "shows only them" if line.filters else "searches"),
+            ("tab", "search instead" if line.filters else "filter instead"),
+            ("ctrl+r", "as an expression" if line.literal else "as plain text"),
+            ("esc", "leaves"),
+        ]
+        _, last = footer_keys(self.situation)
+        self.put("footer", Panel((footer(keys, last, self.size.width),)))
+
+    @on(LogPane.Moved)
+    def _log_moved(self) -> None:
+        self.show_title_and_keys()
+
+    # --- search and filter ---
+
     def act_search(self) -> None:
-        self._search.display = True
-        self._search.value = ""
-        self._search.focus()
+        self._search.ask(filters=False)
+
+    def act_filter(self) -> None:
+        self._search.ask(filters=True)
+
+    @on(SearchLine.Asks)
+    def _search_changed(self) -> None:
+        self.show_title_and_keys()
 
     @on(Input.Submitted, "#search")
     def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
+        line = self._search
+        query = typed(event.value, literal=line.literal) if event.value else None
         self._close_search()
-        self.log_pane.search(event.value)
+        if line.filters:
+            self.log_pane.set_filter(query)
+        elif query is not None:
+            self.log_pane.search(query)
+        else:
+            self.log_pane.clear_search()
         self.show_title_and_keys()
 
     def _close_search(self) -> None:
         self._search.display = False
         self.log_pane.focus()
+        self.show_title_and_keys()
 
     def key_escape(self) -> None:
-        if self._search.display:
-            self._close_search()
-        elif self.log_pane.searching:
-            self.log_pane.clear_search()
+        """Leave what was come to last: the prompt, a search under way, a mark, the search, the filter, another log."""
+        pane, view = self.log_pane, self.log_pane.log_view
+        ways: list[tuple[bool, Callable[[], object]]] = [
+            (self._search.display, self._close_search),
+            (pane.busy, pane.give_up),
+            (view.mark is not None, self._unmark),
+            (pane.searching or bool(view.label), pane.clear_search),
+            (view.filter is not None, lambda: pane.set_filter(None)),
+            (view.is_other, pane.close_other),
+        ]
+        for applies, leave in ways:
+            if applies:
+                leave()
+                self.show_title_and_keys()
+                return
 
     def act_next_hit(self) -> None:
         self.log_pane.search_again(1)
@@ -65,6 +185,8 @@ class LogKeys(TargetScreen):
     def act_prev_error(self) -> None:
         self.log_pane.go_error(-1)
 
+    # --- where it stands, and what is shown ---
+
     def act_follow(self) -> None:
         self.log_pane.follow()
 
@@ -73,3 +195,116 @@ class LogKeys(TargetScreen):
 
     def act_bottom(self) -> None:
         self.log_pane.go_bottom()
+
+    def act_hide_steps(self) -> None:
+        self.log_pane.toggle_steps()
+
+    def act_wrap(self) -> None:
+        self.log_pane.toggle_wrap()
+
+    def act_unfold(self) -> None:
+        self.log_pane.toggle_folds()
+
+    @work(exclusive=True, group="choose-log")
+    async def act_choose_log(self) -> None:
+        try:
+            files = await self.source.logs.files()
+        except ConsoleError as error:
+            self.face.toast(f"the logs can't be listed: {words.one_line(error.detail or str(error.reason))}")
+            return
+        current = self.snapshot.log.path
+        chosen = await self.face.push_screen_wait(PickLog(files, current, self.look))
+        if chosen is not None:
+            self._show_log(chosen, current)
+
+    def _show_log(self, chosen: LogFile, current: str | None) -> None:
+        if chosen.path == current:
+            self.log_pane.close_other()
+        else:
+            self.log_pane.open(Place(path=chosen.path))
+        self.show_title_and_keys()
+
+    # --- lines to keep ---
+
+    def act_mark_lines(self) -> None:
+        view = self.log_pane.log_view
+        view.mark = view.top_offset
+        self.show_title_and_keys()
+
+    def _unmark(self) -> None:
+        self.log_pane.log_view.mark = None
+
+    def act_copy(self) -> None:
+        if self.log_pane.log_view.mark is None or self.get_selected_text():
+            super().act_copy()
+            return
+        self._copy_marked()
+
+    @work(exclusive=True, group="keep-lines")
+    async def _copy_marked(self) -> None:
+        begin, end = self.log_pane.log_view.marked_range
+        if end - begin > _COPIED_BYTES:
+            self.face.toast(f"{words.size(end - begin)} are marked, too much to copy: > saves them to a file")
+            return
+        try:
+            data = await self._read(begin, end)
+        except ConsoleError as error:
+            self.face.toast(f"not copied: {words.one_line(error.detail or str(error.reason))}")
+            return
+        self._unmark()
+        self.show_title_and_keys()
+        self.face.copy(data.decode("utf-8", "replace"), "the marked lines")
+
+    async def _read(self, begin: int, end: int) -> bytes:
+        place = self.log_pane.log_view.place
+        return await self.source.logs.raw(place, begin, end - begin) if place is not None and end > begin else b""
+
+    @work(exclusive=True, group="keep-lines")
+    async def act_save(self) -> None:
+        view = self.log_pane.log_view
+        begin, end = view.marked_range
+        if view.place is None or end <= begin:
+            self.face.toast("there are no lines to save")
+            return
+        stem = Path(view.place.path).name.removesuffix(".log")
+        path = await self.face.push_screen_wait(
+            PromptScreen(f"save {words.size(end - begin)} of lines", f"~/{stem}.{begin}-{end}.log", check=_complaint)
+        )
+        if path is None:
+            return
+        try:
+            await self._write(path, begin, end)
+        except (ConsoleError, OSError) as error:
+            said = error.detail if isinstance(error, ConsoleError) else error.strerror
+            self.face.toast(f"not saved: {words.one_line(said or str(error))}")
+            return
+        self._unmark()
+        self.show_title_and_keys()
+        self.face.toast(f"{words.size(end - begin)} saved: {path}")
+
+    async def _write(self, path: str, begin: int, end: int) -> None:
+        """Write bytes of the log, as they are, to a new file. Raises: ConsoleError, OSError."""
+        with open(_expanded(path), "xb", opener=_private) as file:  # noqa: ASYNC230 - a megabyte between two looks at the host
+            while begin < end:
+                data = await self._read(begin, min(end, begin + _RANGE_BYTES))
+                if not data:
+                    break
+                file.write(data)
+                begin += len(data)
+
+
+def _expanded(path: str) -> str:
+    return os.path.expanduser(path)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _complaint(text: str) -> str:
+    if not text.strip():
+        return "a file's name is needed"
+    path = Path(text).expanduser()
+    if path.exists():
+        return "it exists already"
+    return "" if path.parent.is_dir() else f"{path.parent} is no directory"

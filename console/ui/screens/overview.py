@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
@@ -14,7 +14,7 @@ from console.state.series import Series
 from console.ui.actions import Face, Situation, situation_of
 from console.ui.present import words
 from console.ui.present.layout import Layout
-from console.ui.present.logtitle import empty_log, log_title
+from console.ui.present.logtitle import empty_log
 from console.ui.present.overview import Choice, Painter, Panel, Picture
 from console.ui.present.plotting import Against, Axis, Metric, Zoom, named_metrics
 from console.ui.screens.logkeys import LogKeys
@@ -67,7 +67,7 @@ class Overview(LogKeys):
                 yield LinesView(id="gpus")
                 yield LinesView(id="memory")
         yield LinesView(id="log-title")
-        yield LogPane(self.source.log, self.look.glyphs, id="log")
+        yield LogPane(self.source.log, self.source.logs, self.look.glyphs, id="log")
         yield from self.search_line()
         yield LinesView(id="footer")
 
@@ -114,6 +114,7 @@ class Overview(LogKeys):
         self._apply(picture)
         log = self.log_pane
         log.display = picture.has_log
+        log.seen(snapshot)
         log.placeholder = empty_log(snapshot)
         log.stale = snapshot.verdict is Verdict.LINK_LOST
         log.narrow = picture.layout.narrow
@@ -140,18 +141,11 @@ class Overview(LogKeys):
         layout, log = self._layout_now, self.log_pane
         if layout is None:
             return
-        line = log_title(
-            self.snapshot, layout.width, self.look, following=log.following, unseen=log.unseen,
-            narrow=layout.narrow, search=log.search_label,
-        )  # fmt: skip
+        line = self.title_line(layout.width, narrow=layout.narrow)
         self.put("log-title", Panel((line,) if log.display else ()))
         self.put_footer()
 
     # --- keys ---
-
-    @on(LogPane.Moved)
-    def _log_moved(self) -> None:
-        self.show_title_and_keys()
 
     def act_watch(self) -> None:
         self._watching = True

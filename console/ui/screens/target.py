@@ -192,6 +192,9 @@ class TargetScreen(ActionScreen):
     def act_gpus(self) -> None:
         self.face.show_face(Face.GPUS)
 
+    def act_log(self) -> None:
+        self.face.show_face(Face.LOG)
+
     def act_restart(self) -> None:
         self.open_plan("restart")
 

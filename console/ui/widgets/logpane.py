@@ -1,84 +1,124 @@
-"""The log: a window on the engine's log buffer by absolute line numbers, with a gutter, search and follow.
+"""The log: a window on a LogView with a gutter, painted line by line; keys move it, workers bring what isn't here.
 
-Lines are rendered when they are seen, never when they arrive; strips are kept by line number. Text reaches the screen
-as text: control characters were made visible by the buffer's reader, and no markup is ever interpreted.
+Lines are rendered when they are seen, never when they arrive; strips are kept by what they show. Text reaches the
+screen as text: control characters were made visible by the buffer's reader, and no markup is ever interpreted.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Awaitable
+from typing import ClassVar, NamedTuple
 
+from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
 from textual.events import MouseScrollDown, MouseScrollUp
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from console.model import Snapshot
 from console.state.linekind import LineKind
 from console.state.logbuffer import EntryKind, LogBuffer
+from console.state.logquery import ERRORS, Place, Query
+from console.ui.logview import LogView, Shown, Where
 from console.ui.present.look import UNICODE, Glyphs
 from console.ui.present.spans import Line, Role, Span, cells, clip
 from console.ui.present.words import one_line
+from console.ui.source import LogSource
 from console.ui.widgets.lines import RoleStyles
 
 _STAMP = re.compile(r"^\[(?:\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(?:[.,]\d+)?\] ")
 _SHIFT = 16  # cells by which left and right move
+_FETCH, _FIND, _COUNT = "log-fetch", "log-find", "log-count"
 
 
 class _Key(NamedTuple):
-    number: int
+    text: str
+    kind: LineKind | EntryKind
+    line: int
     width: int
     shift: int
-    look: int  # grows when search, selection or size class change what a line looks like
+    is_cursor: bool
+    look: int  # grows when search or size class change what a line looks like
 
 
-class LogPane(ScrollView, RoleStyles, can_focus=True):
+class LogPane(RoleStyles, can_focus=True):
     """Follows the end until somebody scrolls up; `f` follows again."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up", id="log.up", show=False),
+        Binding("down,j", "move(1)", "down", id="log.down", show=False),
+        Binding("pageup", "page(-1)", "page up", id="log.pageup", show=False),
+        Binding("pagedown,space", "page(1)", "page down", id="log.pagedown", show=False),
+        Binding("home", "top", "top", id="log.home", show=False),
+        Binding("end", "bottom", "bottom", id="log.end", show=False),
+        Binding("left", "shift(-1)", "left", id="log.left", show=False),
+        Binding("right", "shift(1)", "right", id="log.right", show=False),
+    ]
 
     class Moved(Message):
         """What the title says has changed: following or not, lines not seen, the search."""
 
-    following = reactive(True, repaint=False)
     placeholder = reactive("")
     stale = reactive(False)
     narrow = reactive(False)
     ended = reactive(False)
     """The run is over: nothing will come that could be followed."""
 
-    def __init__(self, log: LogBuffer, glyphs: Glyphs = UNICODE, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        log: LogBuffer,
+        logs: LogSource,
+        glyphs: Glyphs = UNICODE,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
         super().__init__(id=id)
         self._log = log
+        self.log_view = LogView(log, logs, self._changed)
         self._glyphs = glyphs
         self._strips: LRUCache[_Key, Strip] = LRUCache(2048)
         self._version = -1
-        self._first = log.first
         self._look = 0
         self._shift = 0
         self._pattern: re.Pattern[str] | None = None
-        self._cursor: int | None = None
-        self._left_at = 0
-        self._search_label = ""
+        self._shown: list[Shown] = []
 
     # --- what the title needs ---
 
     @property
+    def following(self) -> bool:
+        return self.log_view.following
+
+    @property
     def unseen(self) -> int:
         """Lines that came since the end was left."""
-        return 0 if self.following else max(0, self._log.end - self._left_at)
+        return self.log_view.unseen
 
     @property
     def search_label(self) -> str:
-        return self._search_label
+        return self.log_view.label
+
+    @property
+    def where(self) -> Where | None:
+        return self.log_view.where
 
     @property
     def searching(self) -> bool:
-        return self._pattern is not None
+        return self.log_view.searched is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether the host is being asked for something that can be given up."""
+        return any(worker.group in (_FIND, _COUNT) and not worker.is_finished for worker in self.workers)
 
     # --- following the buffer ---
+
+    def seen(self, snapshot: Snapshot) -> None:
+        """Take from a snapshot which log is followed."""
+        self.log_view.seen(snapshot)
 
     def pending(self) -> int:
         """How many changes the buffer made since the last `sync`."""
@@ -86,154 +126,158 @@ class LogPane(ScrollView, RoleStyles, can_focus=True):
 
     def sync(self) -> None:
         """Take over what the buffer has; cheap when nothing changed."""
-        log = self._log
-        if log.version == self._version:
+        if self._log.version == self._version:
             return
-        self._version = log.version
-        dropped, self._first = log.first - self._first, log.first
-        self.virtual_size = Size(self.size.width, self._rows())
-        if self.following:
-            self.scroll_to(y=self._bottom(), animate=False, immediate=True, force=True)
-        elif dropped > 0:
-            self.scroll_to(y=max(0, self.scroll_offset.y - dropped), animate=False, immediate=True, force=True)
+        self._version = self._log.version
+        self.log_view.sync()
+        self._repaint()
+
+    def _repaint(self) -> None:
+        view = self.log_view
+        view.height = max(1, self.size.height)
+        view.room = max(8, self._room(self.size.width))
+        self._shown = view.visible()
         self.refresh()
 
-    def _rows(self) -> int:
-        return self._log.end - self._log.first + (1 if self._log.live is not None else 0)
-
-    def _bottom(self) -> int:
-        return max(0, self._rows() - self.size.height)
+    def _changed(self) -> None:
+        """Something came from the host."""
+        if self.is_mounted:
+            self._repaint()
+            self.post_message(self.Moved())
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.size.width, self._rows())
-        if self.following:
-            self.scroll_to(y=self._bottom(), animate=False, immediate=True, force=True)
+        self._repaint()
 
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
-        if round(new_value) >= self._bottom():
-            if not self.following and self._cursor is None:
-                self._set_following(True)
-        elif self.following and new_value < old_value:
-            self._set_following(False)
+    def on_mount(self) -> None:
+        self._repaint()
 
-    def _set_following(self, following: bool) -> None:
-        if self.following and not following:
-            self._left_at = self._log.end
-        self.following = following
+    # --- moving ---
+
+    def _moved(self) -> None:
+        self._repaint()
+        if self.log_view.wants:
+            self.run_worker(self.log_view.fetch(), group=_FETCH, exclusive=True)
         self.post_message(self.Moved())
 
-    def follow(self) -> None:
-        self._cursor = None
-        self._forget_look()
-        self._set_following(True)
-        self.scroll_to(y=self._bottom(), animate=False, immediate=True, force=True)
-        self.refresh()
+    def action_move(self, lines: int) -> None:
+        self.log_view.scroll(lines)
+        self._moved()
 
-    def go_top(self) -> None:
-        self._leave(self._log.first)
+    def action_page(self, pages: int) -> None:
+        self.action_move(pages * max(1, self.size.height - 1))
 
-    def go_bottom(self) -> None:
-        self.follow()
+    def action_top(self) -> None:
+        self.go_top()
 
-    def _leave(self, number: int) -> None:
-        """Show a line a third down the pane and stop following."""
-        self._set_following(False)
-        row = number - self._log.first
-        self.scroll_to(
-            y=max(0, min(self._bottom(), row - self.size.height // 3)), animate=False, immediate=True, force=True
-        )
+    def action_bottom(self) -> None:
+        self.go_bottom()
+
+    def action_shift(self, way: int) -> None:
+        self._shift = min(4096, max(0, self._shift + way * _SHIFT))
         self.refresh()
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
         event.stop()
-        self.scroll_relative(y=-3, animate=False)
+        self.action_move(-3)
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
         event.stop()
-        self.scroll_relative(y=3, animate=False)
+        self.action_move(3)
 
-    def action_scroll_left(self) -> None:
-        self._shift = max(0, self._shift - _SHIFT)
-        self.refresh()
+    def follow(self) -> None:
+        """Go to the end: of the followed log to stay there, of another one as it is now."""
+        self.workers.cancel_group(self, _FETCH)
+        if self.log_view.is_other:
+            self.run_worker(self._then_moved(self.log_view.go_to(-1)), group=_FETCH, exclusive=True)
+            return
+        self.log_view.follow()
+        self._look += 1
+        self._moved()
 
-    def action_scroll_right(self) -> None:
-        self._shift = min(4096, self._shift + _SHIFT)
-        self.refresh()
+    def go_bottom(self) -> None:
+        self.follow()
+
+    def go_top(self) -> None:
+        self.run_worker(self._then_moved(self.log_view.go_top()), group=_FETCH, exclusive=True)
+
+    async def _then_moved(self, work: Awaitable[object]) -> None:
+        await work
+        self._moved()
+
+    # --- what is shown ---
+
+    def toggle_steps(self) -> None:
+        self.log_view.hides_steps = not self.log_view.hides_steps
+        self._moved()
+
+    def toggle_wrap(self) -> None:
+        self.log_view.wraps = not self.log_view.wraps
+        self._shift = 0
+        self._look += 1
+        self._moved()
+
+    def toggle_folds(self) -> None:
+        self.log_view.unfolds = not self.log_view.unfolds
+        self._moved()
+
+    def set_filter(self, query: Query | None) -> None:
+        self._look += 1
+        self.run_worker(self._then_moved(self.log_view.set_filter(query)), group=_FETCH, exclusive=True)
+
+    def open(self, place: Place) -> None:
+        """Show another log than the one that is followed."""
+        self.clear_search()
+        self.run_worker(self._then_moved(self.log_view.open(place)), group=_FETCH, exclusive=True)
+
+    def close_other(self) -> None:
+        self.clear_search()
+        self.log_view.close_other()
+        self._moved()
 
     # --- search and errors ---
 
-    def search(self, text: str) -> bool:
-        """Search as less does with smart case; the newest hit above the bottom first. False where there is none."""
-        if not text:
-            self.clear_search()
-            return False
-        self._pattern = re.compile(re.escape(text), 0 if text != text.lower() else re.IGNORECASE)
-        start = self._log.end - 1 if self.following else self._log.first + self.scroll_offset.y
-        found = self._log.search(self._pattern, start, -1 if self.following else 1)
-        if found is None:
-            found = self._log.search(self._pattern, self._log.end - 1, -1)
-        return self._show_hit(found)
+    def search(self, query: Query) -> None:
+        """Go to the newest hit above the end, or, when it isn't followed, to the next one below the top."""
+        self._find(query, back=self.following, again=False)
 
-    def search_again(self, direction: int) -> bool:
+    def search_again(self, direction: int) -> None:
         """Go to the next (1) or the previous (-1) hit, around the ends."""
-        if self._pattern is None:
-            self._search_label = "nothing searched yet: / asks"
+        query = self.log_view.searched
+        if query is None:
+            self.log_view.trouble = "nothing searched yet: / asks"
             self.post_message(self.Moved())
-            return False
-        here = self._cursor if self._cursor is not None else self._log.first + self.scroll_offset.y
-        found = self._log.search(self._pattern, here + direction, direction)
-        if found is None:
-            found = self._log.search(self._pattern, self._log.first if direction > 0 else self._log.end - 1, direction)
-        return self._show_hit(found)
+            return
+        self._find(query, back=direction < 0, again=True)
 
-    def _show_hit(self, number: int | None) -> bool:
-        pattern = self._pattern
-        if pattern is None:
-            return False
-        text = pattern.pattern.replace("\\", "")
-        hits = [e.number for e in self._log.lines(self._log.first, self._log.end) if pattern.search(e.text)]
-        place = f"{hits.index(number) + 1} of {len(hits):,}" if number in hits else "not found"
-        self._search_label = f"{text}  {place}"
-        self._go(number)
-        return number is not None
+    def go_error(self, direction: int) -> None:
+        """Show the next (1) or previous (-1) error line, around the ends."""
+        self._find(ERRORS, back=direction < 0, again=True)
+
+    def _find(self, query: Query, *, back: bool, again: bool) -> None:
+        self._pattern = None if query.errors else query.pattern()
+        self._look += 1
+        self.run_worker(self._finding(query, back=back, again=again), group=_FIND, exclusive=True)
+
+    async def _finding(self, query: Query, *, back: bool, again: bool) -> None:
+        found = await self.log_view.find(query, back=back, again=again)
+        self._moved()
+        if found:
+            self.run_worker(self.log_view.count(query), group=_COUNT, exclusive=True)
+
+    def give_up(self) -> None:
+        """Stop asking the host; what was found stays."""
+        self.workers.cancel_group(self, _FIND)
+        self.workers.cancel_group(self, _COUNT)
+        self.log_view.gave_up()
+        self._moved()
 
     def clear_search(self) -> None:
-        self._pattern, self._search_label, self._cursor = None, "", None
-        self._forget_look()
-        self.refresh()
-        self.post_message(self.Moved())
-
-    def go_error(self, direction: int) -> bool:
-        """Show the next (1) or previous (-1) error line, around the ends. False where there is none."""
-        log = self._log
-        here = self._cursor
-        if here is None:
-            here = log.end if direction < 0 or self.following else log.first + self.scroll_offset.y - 1
-        found = log.next_error(here) if direction > 0 else log.prev_error(here)
-        if found is None:
-            found = log.next_error(log.first - 1) if direction > 0 else log.prev_error(log.end)
-        if found is None:
-            self._search_label = "no error line"
-            self.post_message(self.Moved())
-            return False
-        if self._pattern is None:
-            self._search_label = ""
-        self._go(found)
-        return True
-
-    def _go(self, number: int | None) -> None:
-        self._cursor = number
-        self._forget_look()
-        if number is not None and self._bottom() > 0:
-            self._leave(number)
-        self.refresh()
-        self.post_message(self.Moved())
+        self._pattern = None
+        self._look += 1
+        self.log_view.clear_search()
+        self._moved()
 
     # --- painting ---
-
-    def _forget_look(self) -> None:
-        self._look += 1
 
     def notify_style_update(self) -> None:
         self._strips.clear()
@@ -247,44 +291,48 @@ class LogPane(ScrollView, RoleStyles, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        row = self.scroll_offset.y + y
-        number = self._log.first + row
-        if not self._rows():
-            text = self.placeholder if y == 0 else ""
-            return self.strip_of((Span(self._indent() + "  "), Span(text, Role.DIM)), width)
-        if number >= self._log.end:
-            live = self._log.live
-            if number > self._log.end or live is None:
-                return self.strip_of((), width)
+        if y < len(self._shown):
+            return self._painted(self._shown[y], width)
+        live = self._log.live
+        if self.following and live is not None and y == len(self._shown):
             line = self._line(self._glyphs.bar if live.cr else " ", Role.BUSY, live.text, Role.TEXT, False, width)
-            return self.strip_of(line, width).apply_offsets(0, row)
+            return self.strip_of(line, width).apply_offsets(0, self._log.end)
+        if y == 0 and not self._shown:
+            return self.strip_of((Span(self._indent() + "  "), Span(self.placeholder, Role.DIM)), width)
+        return self.strip_of((), width)
+
+    def _painted(self, shown: Shown, width: int) -> Strip:
+        row, number, line = shown
+        entry = row.entry
+        kind = LineKind.ERROR if row.folded else self.log_view.kind(entry)
         selection = self.text_selection
-        key = _Key(number, width, self._shift, self._look)
-        if selection is None and key in self._strips:
-            return self._strips[key].apply_offsets(0, row)
-        strip = self.strip_of(self.line_at(number, width), width)
+        is_cursor = entry is self.log_view.cursor
+        shape = kind if entry.kind is EntryKind.LINE else entry.kind
+        key = _Key(row.text, shape, line, width, self._shift, is_cursor, self._look)
+        across = line * self.log_view.room if line else 0
+        strip = self._strips.get(key)
+        if strip is None:
+            strip = self.strip_of(self._row(shown, kind, width, is_cursor=is_cursor), width)
+            self._strips[key] = strip
         if selection is not None:
-            return self._selected(strip, selection, row).apply_offsets(0, row)
-        self._strips[key] = strip
-        return strip.apply_offsets(0, row)
+            strip = self._selected(strip, selection, number, across)
+        return strip.apply_offsets(across, number)
 
     def _indent(self) -> str:
         return "" if self.narrow else " "
 
-    def line_at(self, number: int, width: int) -> Line:
-        """Return one line of the buffer with its gutter."""
-        entry = self._log.line(number)
-        if entry is None:
-            return ()
+    def _row(self, shown: Shown, kind: LineKind, width: int, *, is_cursor: bool) -> Line:
+        """Return one line of the pane with its gutter; only the first of a wrapped row has a mark."""
+        entry, text = shown.row.entry, shown.row.text
         glyphs = self._glyphs
         match entry.kind:
             case EntryKind.MARK:
-                return self._line(glyphs.mark, Role.BUSY, entry.text, Role.BUSY, True, width)
+                return self._line(glyphs.mark, Role.BUSY, text, Role.BUSY, True, width)
             case EntryKind.GAP | EntryKind.NOTE:
-                return self._line(" ", Role.FAINT, entry.text, Role.FAINT, False, width)
+                return self._line(" ", Role.FAINT, text, Role.FAINT, False, width)
             case EntryKind.LINE:
                 pass
-        match self._log.kind(number):
+        match kind:
             case LineKind.ERROR:
                 mark, role, bold = glyphs.fail[:1] if not glyphs.ascii else "x", Role.ERROR, True
             case LineKind.WARNING:
@@ -295,7 +343,13 @@ class LogPane(ScrollView, RoleStyles, can_focus=True):
                 mark, role, bold = " ", Role.DIM, False
             case LineKind.PLAIN:
                 mark, role, bold = " ", Role.TEXT if not self.stale else Role.DIM, False
-        return self._line(mark, role, entry.text, role, bold, width, cursor=number == self._cursor)
+        if self.log_view.wraps:
+            text = _piece(text, shown.line, self.log_view.room)
+            mark = mark if shown.line == 0 else " "
+        return self._line(mark, role, text, role, bold, width, cursor=is_cursor)
+
+    def _room(self, width: int) -> int:
+        return width - cells(self._indent()) - 2 - (1 if not self.narrow else 0)
 
     def _line(
         self, mark: str, mark_role: Role, text: str, role: Role, bold: bool, width: int, *, cursor: bool = False
@@ -303,10 +357,8 @@ class LogPane(ScrollView, RoleStyles, can_focus=True):
         if self.narrow:
             text = _STAMP.sub("", text, count=1)
         text = one_line(text)[self._shift :]
-        indent = self._indent()
-        room = width - cells(indent) - 2 - (1 if not self.narrow else 0)
-        gutter = Span(f"{indent}{mark} ", mark_role, True)
-        shown = clip(text, room)
+        gutter = Span(f"{self._indent()}{mark} ", mark_role, True)
+        shown = clip(text, self._room(width))
         if cursor and self._pattern is None:
             return (gutter, Span(shown, Role.MATCH, bold))
         return (gutter, *self._marked(shown, role, bold))
@@ -316,27 +368,53 @@ class LogPane(ScrollView, RoleStyles, can_focus=True):
             return [Span(text, role, bold)]
         spans, at = [], 0
         for hit in self._pattern.finditer(text):
-            spans += [Span(text[at : hit.start()], role, bold), Span(hit.group(), Role.MATCH, bold)]
-            at = hit.end()
+            if hit.end() > hit.start():
+                spans += [Span(text[at : hit.start()], role, bold), Span(hit.group(), Role.MATCH, bold)]
+                at = hit.end()
         return [*spans, Span(text[at:], role, bold)]
 
-    def _selected(self, strip: Strip, selection: Selection, row: int) -> Strip:
-        span = selection.get_span(row)
+    # --- selecting with the mouse ---
+
+    def _selected(self, strip: Strip, selection: Selection, number: int, across: int) -> Strip:
+        span = selection.get_span(number)
         if span is None:
             return strip
         start, end = span
-        end = strip.cell_length if end == -1 else end
+        start = max(0, start - across)
+        end = strip.cell_length if end == -1 else max(0, end - across)
         style = self.screen.get_component_rich_style("screen--selection")
         before, chosen, after = strip.crop(0, start), strip.crop(start, end), strip.crop(end)
         return Strip.join([before, chosen.apply_style(style), after])
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        rows = []
-        for number in range(self._log.first, self._log.end):
-            entry = self._log.line(number)
-            rows.append(self._indent() + "  " + (one_line(entry.text) if entry is not None else ""))
-        text = selection.extract("\n".join(rows))
-        return "\n".join(line.strip() for line in text.split("\n")), "\n"
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else (1 << 40)
+        found = []
+        for number, text in self.log_view.numbered(min(first, last), max(first, last)):
+            span = selection.get_span(number)
+            if span is not None:
+                shown = self._indent() + "  " + text[self._shift :]
+                found.append(shown[span[0] : None if span[1] == -1 else span[1]].strip())
+        return "\n".join(found), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
+
+    def shown_text(self) -> str:
+        """Return the lines that are on the screen, whole."""
+        return "\n".join(shown.row.text for shown in self._shown if shown.line == 0)
+
+
+def _piece(text: str, line: int, room: int) -> str:
+    """Return one line of a text that is wrapped at any cell."""
+    if text.isascii():
+        return text[line * room : (line + 1) * room]
+    pieces, used, start = 0, 0, 0
+    for index, char in enumerate(text):
+        width = cells(char)
+        if used + width > room:
+            if pieces == line:
+                return text[start:index]
+            pieces, used, start = pieces + 1, 0, index
+        used += width
+    return text[start:] if pieces == line else ""

@@ -1,0 +1,211 @@
+"""A window on a log: the lines of one contiguous range of the file, which grows at either end and stays bounded.
+
+It is cut out of the tail that is followed, or filled by ranges that were asked for; where it reaches the tail, it takes
+new lines from there. Positions are byte offsets. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import Final
+
+from console.state.logbuffer import Entry, EntryKind, LogBuffer
+from console.state.stretch import Stretch
+
+MOST_ENTRIES: Final = 6000
+MOST_BYTES: Final = 8 << 20
+LOADED: Final = -1
+"""The number of an entry that was not in the tail: its offset tells it apart."""
+
+
+class Window:
+    """Lines in the order of the file, with the console's own marks where they came from the tail."""
+
+    def __init__(self, *, begin: int, end: int) -> None:
+        self.entries: list[Entry] = []
+        self.begin, self.end = begin, end
+        """Lines that start in [begin, end) are here, as far as they match."""
+        self.joined: int | None = None
+        """The number of the next entry to be taken from the tail; None while the window doesn't reach it."""
+        self.top_is_final = False
+        """What came before is of a file that is gone."""
+        self.version = 0
+        self._lines_before: int | None = 0 if begin == 0 else None
+        self._breaks: list[int | None] = []
+        self._bytes = 0
+
+    @classmethod
+    def of_tail(cls, buffer: LogBuffer) -> Window:
+        """Return what the tail holds since bytes were last left out."""
+        entries = buffer.lines(max(buffer.first, buffer.end - MOST_ENTRIES), buffer.end)
+        gap = max((i for i, entry in enumerate(entries) if entry.kind is EntryKind.GAP), default=-1)
+        entries = entries[gap + 1 :]
+        first = next((i for i, entry in enumerate(entries) if entry.kind is EntryKind.LINE), None)
+        if first is not None and entries[first].partial and entries[first].offset:
+            # The line's start was not read; the range before it will bring the whole line.
+            entries = [*entries[:first], *entries[first + 1 :]]
+        offsets = [entry.offset for entry in entries if entry.kind is EntryKind.LINE and entry.offset is not None]
+        window = cls(begin=offsets[0] if offsets else 0, end=offsets[0] if offsets else 0)
+        window._lines_before = None
+        window._add(entries)
+        window.joined = buffer.end
+        return window
+
+    # -- what is there ------------------------------------------------------------------------------------------------
+
+    @property
+    def can_grow_up(self) -> bool:
+        return self.begin > 0 and not self.top_is_final
+
+    def line_number(self, index: int) -> int | None:
+        """Return the number, from 1, of the file's line in which an entry stands; None where nobody has counted."""
+        if self._lines_before is None:
+            return None
+        before = self._breaks[:index]
+        return None if None in before else self._lines_before + sum(filter(None, before)) + 1
+
+    def index_of(self, offset: int) -> int | None:
+        """Return the entry that holds a byte of the file."""
+        for index, entry in enumerate(self.entries):
+            if entry.offset is not None and entry.end_offset is not None and entry.offset <= offset < entry.end_offset:
+                return index
+        return None
+
+    def know_line(self, offset: int, number: int) -> None:
+        """Take from a count which line of the file starts at an offset."""
+        index = self.index_of(offset)
+        if index is not None and None not in self._breaks[:index]:
+            self._lines_before = number - 1 - sum(filter(None, self._breaks[:index]))
+
+    # -- growing ------------------------------------------------------------------------------------------------------
+
+    def prepend(self, stretch: Stretch) -> int:
+        """Take what was found before `begin`; return how many entries were put in front."""
+        if self.entries and stretch.end < self.begin:
+            # What the tail says of its own beginning is no longer true.
+            notes = list(takewhile(lambda entry: entry.kind in (EntryKind.NOTE, EntryKind.GAP), self.entries))
+            self._drop_front(len(notes))
+        fresh = _entries(stretch)
+        self.entries[:0] = fresh
+        self._breaks[:0] = stretch.breaks
+        self._bytes += sum(map(_cost, fresh))
+        self.begin = stretch.end
+        if self.begin == 0:
+            self._lines_before = 0
+        elif self._lines_before is not None:
+            self._lines_before -= sum(stretch.breaks)
+        self._trim_end()
+        self.version += 1
+        return len(fresh)
+
+    def append(self, stretch: Stretch) -> int:
+        """Take what was found from `end` on; return how many entries were dropped at the front for it."""
+        fresh = [entry for entry in _entries(stretch) if (entry.offset or 0) >= self.end]
+        self._append(fresh, stretch.breaks[len(stretch.breaks) - len(fresh) :])
+        self.end = max(self.end, stretch.end)
+        self.version += 1
+        return self._trim_front()
+
+    def join(self, buffer: LogBuffer) -> bool:
+        """Go on with the tail if it holds what comes next here; say whether it does."""
+        if self.joined is not None:
+            return True
+        for number in range(buffer.first, buffer.end):
+            entry = buffer.line(number)
+            if entry is None or entry.offset is None or entry.kind is not EntryKind.LINE:
+                continue
+            if entry.offset > self.end:
+                return False
+            if entry.offset == self.end and not entry.partial:
+                self.joined = number
+                return True
+        return False
+
+    def follow(self, buffer: LogBuffer) -> None:
+        """Take the tail's new entries, as long as there is room: what is read must not be pushed out."""
+        if self.joined is None:
+            return
+        if self.joined < buffer.first:
+            self.joined = None  # they came too fast: the file still has them
+            return
+        room = min(MOST_ENTRIES - len(self.entries), 1000) if self._bytes < MOST_BYTES else 0
+        self._take(buffer, max(0, room))
+
+    def make_room_and_follow(self, buffer: LogBuffer) -> int:
+        """Take the tail's next entries whatever goes at the front for them; return how many went."""
+        if self.joined is None or self.joined < buffer.first:
+            self.joined = None
+            return 0
+        self._take(buffer, 1000)
+        return self._trim_front()
+
+    def _take(self, buffer: LogBuffer, count: int) -> None:
+        start = self.joined or 0
+        fresh = buffer.lines(start, min(buffer.end, start + count))
+        if fresh:
+            self._add(fresh)
+            self.joined = start + len(fresh)
+            self.version += 1
+
+    def _add(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.offset is not None and entry.offset < self.end:
+                self.top_is_final = True  # truncated or replaced: what stands before is of no file any more
+            if entry.end_offset is not None:
+                self.end = entry.end_offset
+        self._append(entries, [None] * len(entries))
+
+    def _append(self, entries: Sequence[Entry], breaks: Iterable[int | None]) -> None:
+        self.entries += entries
+        self._breaks += breaks
+        self._bytes += sum(map(_cost, entries))
+
+    def _is_full(self) -> bool:
+        return len(self.entries) > MOST_ENTRIES or (self._bytes > MOST_BYTES and len(self.entries) > 1)
+
+    def _trim_end(self) -> None:
+        while self._is_full():
+            entry = self.entries.pop()
+            self._breaks.pop()
+            self._bytes -= _cost(entry)
+            self.joined = None
+            if entry.offset is not None:
+                self.end = entry.offset
+
+    def _trim_front(self) -> int:
+        count, used = 0, self._bytes
+        while len(self.entries) - count > MOST_ENTRIES or (used > MOST_BYTES and len(self.entries) - count > 1):
+            used -= _cost(self.entries[count])
+            count += 1
+        self._drop_front(count)
+        return count
+
+    def _drop_front(self, count: int) -> None:
+        if count == 0:
+            return
+        breaks = self._breaks[:count]
+        if self._lines_before is not None:
+            known = None not in breaks
+            self._lines_before = self._lines_before + sum(filter(None, breaks)) if known else None
+        self._bytes -= sum(map(_cost, self.entries[:count]))
+        dropped = self.entries[:count]
+        del self.entries[:count], self._breaks[:count]
+        ends = [entry.end_offset for entry in dropped if entry.end_offset is not None]
+        if ends:
+            self.begin, self.top_is_final = ends[-1], False
+        self.version += 1
+
+
+def _cost(entry: Entry) -> int:
+    return len(entry.text) + 200
+
+
+def _entries(stretch: Stretch) -> list[Entry]:
+    return [
+        Entry(
+            number=LOADED, kind=EntryKind.LINE, text=line.text, at=line.at, offset=line.offset,
+            end_offset=line.end_offset, cr=line.cr, partial=line.partial,
+        )
+        for line in stretch.lines
+    ]  # fmt: skip

@@ -1,0 +1,197 @@
+"""A view of a real file: whatever is scrolled, every line is there once, in order, and little of it in memory."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from console.state.lines import LineSplitter
+from console.state.logquery import ERRORS, Place, typed
+from console.state.logwindow import MOST_ENTRIES
+from console.ui import logview
+from console.ui.logview import LogView
+from tests.ui.filelogs import FileLogs, grow, tail_of
+
+
+def view_of(path: Path, *, kept_bytes: int = 3000, height: int = 20) -> LogView:
+    view = LogView(tail_of(path, kept_bytes), FileLogs(path), lambda: None)
+    view.height, view.place, view._size_bytes = height, Place(path=str(path)), path.stat().st_size
+    return view
+
+
+def shown(view: LogView) -> list[str]:
+    return [each.row.text for each in view.visible()]
+
+
+def written(path: Path, count: int, width: int = 90) -> list[str]:
+    lines = [f"line {number} {'x' * (number % width)}" for number in range(count)]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return lines
+
+
+async def scrolled(view: LogView, lines: int) -> None:
+    view.scroll(lines)
+    await view.fetch()
+
+
+async def test_up_to_the_first_line_and_down_to_the_last_every_line_is_seen_once(tmp_path: Path) -> None:
+    wanted = written(tmp_path / "log", 20_000)
+    view = view_of(tmp_path / "log")
+    seen, largest = shown(view), 0
+
+    while view.window is None or view.window.begin > 0 or view.where is None or view.where.offset > 0:
+        before = shown(view)
+        await scrolled(view, -19)
+        seen = shown(view)[: shown(view).index(before[0])] + seen
+        largest = max(largest, len(view._local()))
+    assert seen == wanted[-len(seen) :] == wanted
+    assert view.where.line == 1
+
+    back = shown(view)
+    while not view.following:
+        before = shown(view)
+        await scrolled(view, 19)
+        back += shown(view)[shown(view).index(before[-1]) + 1 :]
+        largest = max(largest, len(view._local()))
+    assert back == wanted
+    assert largest <= MOST_ENTRIES
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(-300, 300), max_size=30), st.integers(0, 2**32))
+async def test_wherever_it_is_scrolled_lines_that_follow_in_the_file_follow_on_the_pane(
+    tmp_path: Path, moves: list[int], seed: int
+) -> None:
+    path = tmp_path / "log"
+    wanted = written(path, 2000)
+    chance = random.Random(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logview, "RANGE_BYTES", 4000)
+        patch.setattr("console.state.logwindow.MOST_ENTRIES", 300)
+        view = view_of(path)
+        for move in moves:
+            match chance.randrange(12):
+                case 0:
+                    await view.go_top()
+                case 1:
+                    await view.go_to(chance.randrange(path.stat().st_size))
+                case 2:
+                    view.follow()
+                case 3:
+                    grow(path, view._buffer, text := f"line {len(wanted)} new\n")
+                    wanted.append(text[:-1])
+                    view._size_bytes = path.stat().st_size
+                    view.sync()
+                case _:
+                    await scrolled(view, move)
+            rows = shown(view)
+            at = wanted.index(rows[0])
+            assert rows == wanted[at : at + len(rows)]
+            assert len(rows) == 20
+            where = view.where
+            if where is not None and where.line is not None:
+                assert where.line == at + 1
+
+
+async def test_what_is_read_stays_in_place_while_the_log_floods(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 500)
+    view = view_of(path)
+    view._buffer._max_lines = 200
+    await scrolled(view, -40)
+    before = shown(view)
+
+    for _ in range(10):
+        grow(path, view._buffer, "".join(f"new {number}\n" for number in range(100)))
+        view.sync()
+
+    assert shown(view) == before
+    view._size_bytes = path.stat().st_size
+    for _ in range(200):
+        await scrolled(view, 19)
+    assert view.following
+    assert shown(view)[-1] == "new 99"
+
+
+async def test_bytes_that_were_skipped_in_a_flood_can_be_read_above_the_gap(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    wanted = written(path, 3000)
+    view = view_of(path, kept_bytes=0)
+    data = path.read_bytes()
+    buffer = view._buffer
+    buffer.append(LineSplitter(0).feed(data[:5000][: data[:5000].rfind(b"\n") + 1], 0, 0.0))
+    start = data.rfind(b"\n", 0, len(data) - 4000) + 1
+    buffer.gap(start - 5000, 0.0)
+    buffer.append(LineSplitter(start).feed(data[start:], start, 0.0))
+
+    for _ in range(5):
+        await scrolled(view, -19)
+
+    rows = shown(view)
+    at = wanted.index(rows[0])
+    assert rows == wanted[at : at + len(rows)]
+
+
+async def test_lines_of_a_file_that_is_gone_stay_above_those_of_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 50)
+    view = view_of(path, kept_bytes=1 << 20)
+    path.write_bytes(b"")
+    view._buffer.note("log was truncated", 0.0)
+    grow(path, view._buffer, "".join(f"new {number}\n" for number in range(30)))
+
+    await scrolled(view, -20)
+
+    assert "log was truncated" in shown(view)
+    await scrolled(view, -100)
+    assert shown(view)[0] == "line 0 "
+    assert view.trouble == ""
+
+
+async def test_a_known_hit_is_gone_to_without_asking_the_host_to_search(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 20_000)
+    view = view_of(path)
+    query = typed(" 777 x")
+    await view.count(query)
+    logs = view._logs
+    assert isinstance(logs, FileLogs)
+    logs.asked.clear()
+
+    assert await view.find(query, back=True, again=False)
+
+    assert view.cursor is not None
+    assert view.cursor.text.startswith("line 777 ")
+    assert set(logs.asked) == {"lines"}
+    assert view.label == "/ 777 x  hit 1 of 1"
+
+
+async def test_a_search_in_a_filter_finds_only_what_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(f"{'even' if number % 2 == 0 else 'odd'} {number}\n" for number in range(4000)))
+    view = view_of(path)
+    await view.set_filter(typed("even"))
+
+    assert await view.find(typed("[67]$"), back=True, again=False)
+    assert view.cursor is not None
+    assert view.cursor.text == "even 3996"
+    assert not await view.find(typed("odd"), back=True)
+
+
+async def test_no_error_is_said_only_after_the_whole_file_was_searched(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 20_000)
+    view = view_of(path)
+    logs = view._logs
+    assert isinstance(logs, FileLogs)
+    logs.slice_s = -1.0
+
+    assert not await view.find(ERRORS, back=False)
+
+    assert view.label == "no error line"
+    assert logs.asked.count("matching") >= path.stat().st_size // (1 << 20)
+    assert shown(view)[-1].startswith("line 19999 ")
