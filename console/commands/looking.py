@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from console.commands.options import choose, json_option, target_options, timeout_option
+from console.commands.options import Seconds, choose, json_option, target_options, timeout_option
 
 
 @click.command()
@@ -29,13 +29,31 @@ def status(target: str | None, **options: Any) -> int:
 @target_options
 @click.option("-n", "--lines", type=click.IntRange(min=0), default=50, show_default=True, help="How many last lines.")
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what is written.")
+@click.option("--errors", is_flag=True, help="The first error lines of the whole log, as FILE:LINE: text.")
+@click.option("--grep", metavar="RE", help="The last lines of the whole log that match, as FILE:LINE: text.")
+@click.option("--since", "since_s", type=Seconds(), help="Only what was written in the last 10m, 2h, ...")
+@click.option("--run", metavar="RUN", help="The log of a past run, by name or id.")
+@click.option("--no-steps", is_flag=True, help="Leave step lines out.")
+@click.option("--context", type=click.IntRange(0, 100), default=0, help="Lines around each that was found.")
+@click.option("--max-bytes", type=click.IntRange(min=1), help="Print no more than this.")
 @timeout_option
 def logs(target: str | None, **options: Any) -> int:
-    """Print the end of the current run's log, control characters shown as text."""
+    """Print the end of the current run's log, or what is asked for of the whole file; control characters as text.
+
+    \b
+    --grep is a regular expression where it has signs of one; small letters match capitals, too.
+    """
+    from console.headless import loglines
     from console.headless import logs as work
 
+    if options["errors"] and options["grep"]:
+        raise click.UsageError("--errors and --grep exclude each other")
+    if options["follow"] and (options["run"] or options["since_s"] is not None or options["context"]):
+        raise click.UsageError("-f goes with --errors, --grep and --no-steps only")
+    fields = ("errors", "grep", "since_s", "run", "no_steps", "context", "max_bytes")
+    wanted = loglines.Wanted(**{field: options.pop(field) for field in fields})
     name, chosen = choose(target, options)
-    return work.run(name, chosen, **options)
+    return work.run(name, chosen, wanted=wanted, **options)
 
 
 @click.command()

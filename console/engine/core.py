@@ -57,6 +57,8 @@ class Engine:
         self.series: dict[str, Series] = {}
         self.hello: protocol.Hello | None = None
         self.has_word = False
+        self.past_logs: dict[str, str] = {}
+        """Name and log of the runs that the host still tells of."""
         self.past_runs: dict[str, str] = {}
         """Id and name of the runs before the one that the snapshot shows, as far as the host still tells of them."""
         self._clock_base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -129,6 +131,15 @@ class Engine:
     def last_lines(self, count: int) -> list[str]:
         """Return the newest lines of the log, the console's own marks left out."""
         return self._following.last_lines(count)
+
+    @property
+    def can_look(self) -> bool:
+        """Whether `logs` has a connection to look through."""
+        return self._link.has_bulk
+
+    def log_size_at(self, at: float) -> int | None:
+        """Return how large the run's log was at a moment; None where nobody noted it."""
+        return self._following.size_at(at)
 
     def first_error(self) -> tuple[int, int, str] | None:
         """Return (line number from 1, byte offset, text) of the first error line since the last step."""
@@ -372,6 +383,8 @@ class Engine:
             case protocol.StateEvent():
                 self.has_word = True
                 self.past_runs |= {record.id: record.name for record in event.last}
+                records = [*event.last, event.run] if event.run is not None else event.last
+                self.past_logs |= {record.name: record.log.path for record in records if record.log is not None}
                 self._feed(events.HostSaid(at=now, state=event))
                 subject = self._state.subject
                 self._following.host_said(subject.record if subject is not None else None)

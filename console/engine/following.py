@@ -182,6 +182,11 @@ class Following:
         gpucurves.join(self._series, records, lambda bt: min(self._now(), bt + self._bt_offset_s))
         return self._growth[run]
 
+    def size_at(self, at: float) -> int | None:
+        """Return how large the followed log was at a moment of the console's clock; None where nobody noted it."""
+        growth = self._growth.get(self._wanted.run) if self._wanted is not None else None
+        return growth.size_at(at - self._bt_offset_s) if growth is not None else None
+
     async def _take_head(self, wanted: events.FollowLog) -> int:
         """Read how a long log began; return its size now, 0 where it isn't there."""
         operation = protocol.LogRead(id=self._link.next_id(), path=wanted.path, offset=0, length=HEAD_BYTES)

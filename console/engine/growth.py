@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from console.protocol import Growth
@@ -43,6 +43,13 @@ class GrowthIndex:
     def last_bt(self) -> float | None:
         """Host boot time at which the log last grew, or None where nobody noted it."""
         return self._times_bt[-1] if self._times_bt else None
+
+    def size_at(self, bt: float) -> int | None:
+        """Return how large the log was at a moment at the latest: what was written later stands behind that."""
+        if not self._sizes:
+            return None
+        index = bisect_right(self._times_bt, bt)
+        return self._sizes[index - 1] if index else 0
 
     def written_bt(self, end_offset: int) -> float | None:
         """Return the host's boot time by which the bytes up to `end_offset` were written, or None where unknown."""

@@ -1,13 +1,15 @@
-"""`logs`: the end of the current run's log on stdout, with control characters shown as text."""
+"""`logs`: the end of a log on stdout, or the lines of the whole file that are asked for; control characters as text."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Coroutine
 
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
+from console.headless.loglines import Wanted, print_wanted
 from console.headless.session import deadline_after, first_word, link_error, opened
 from console.model import LinkState, LogState, Snapshot
 from console.reasons import ConsoleError, Exit, Reason
@@ -20,15 +22,17 @@ _ABSENT = {
 }
 
 
-def run(name: str, target: Target, *, lines: int, follow: bool, timeout: float | None) -> int:
+def run(name: str, target: Target, *, lines: int, follow: bool, timeout: float | None, wanted: Wanted) -> int:
     """Carry the command out; return its exit code."""
-    return asyncio.run(_logs(name, target, lines, follow=follow, timeout_s=timeout))
+    return asyncio.run(_logs(name, target, lines, follow=follow, timeout_s=timeout, wanted=wanted))
 
 
-async def _logs(name: str, target: Target, lines: int, *, follow: bool, timeout_s: float | None) -> int:
+async def _logs(name: str, target: Target, lines: int, *, follow: bool, timeout_s: float | None, wanted: Wanted) -> int:
     deadline = deadline_after(timeout_s)
     async with opened(name, target) as engine:
         await first_word(engine, deadline)
+        if wanted.run is not None:
+            return await _bounded(print_wanted(engine, wanted, lines, None), deadline, engine)
         snapshot = await engine.until(_log_is_known, deadline)
         if snapshot is None:
             raise ConsoleError(Reason.LINK_TIMEOUT, "the log was not read in time", Exit.TIMEOUT)
@@ -38,10 +42,25 @@ async def _logs(name: str, target: Target, lines: int, *, follow: bool, timeout_
             words = f"{_ABSENT[snapshot.log.state]}: {snapshot.log.path or ''} {snapshot.log.detail}".rstrip(": ")
             print(f"no lines: {output.one_line(words)}", file=sys.stderr)
             return Exit.UNHEALTHY if snapshot.run.alive else Exit.NOTHING_RUNS
-        shown = _print_from(engine, _start_of_last(engine, lines))
+        if not follow and wanted != Wanted():
+            return await _bounded(print_wanted(engine, wanted, lines, snapshot.log.path), deadline, engine)
+        shown = _print_from(engine, _start_of_last(engine, lines), wanted)
         if not follow:
             return Exit.OK
-        return await _follow(engine, shown, deadline)
+        return await _follow(engine, shown, deadline, wanted)
+
+
+async def _bounded(work: Coroutine[None, None, int], deadline: float | None, engine: Engine) -> int:
+    """Carry it out once the log's connection is there, within the deadline."""
+    left = None if deadline is None else max(0.0, deadline - asyncio.get_running_loop().time())
+    try:
+        async with asyncio.timeout(left):
+            await engine.until(lambda _: True if engine.can_look else None, None)
+            return await work
+    except TimeoutError as exc:
+        raise ConsoleError(Reason.LINK_TIMEOUT, "the log was not read in time", Exit.TIMEOUT) from exc
+    finally:
+        work.close()
 
 
 def _log_is_known(snapshot: Snapshot) -> Snapshot | None:
@@ -61,20 +80,22 @@ def _start_of_last(engine: Engine, lines: int) -> int:
     return number
 
 
-def _print_from(engine: Engine, shown: int) -> int:
+def _print_from(engine: Engine, shown: int, wanted: Wanted) -> int:
     """Print the log's lines; what the console itself has to say of the file goes to stderr."""
     for number in range(max(shown, engine.log.first), engine.log.end):
         entry = engine.log.line(number)
         if entry is None:
             continue
         if entry.kind is EntryKind.LINE:
+            if not wanted.takes(entry.text):
+                continue
             output.say(entry.text)
         else:
             output.progress(entry.text)
     return engine.log.end
 
 
-async def _follow(engine: Engine, shown: int, deadline: float | None) -> int:
+async def _follow(engine: Engine, shown: int, deadline: float | None, wanted: Wanted) -> int:
     link, path = engine.snapshot.link.state, engine.snapshot.log.path
     while True:
 
@@ -94,5 +115,5 @@ async def _follow(engine: Engine, shown: int, deadline: float | None) -> int:
             output.progress(f"the next run's log: {path}")
         if engine.log.first > shown:
             output.progress(f"{engine.log.first - shown} lines were too many to keep and are left out")
-        shown = _print_from(engine, shown)
+        shown = _print_from(engine, shown, wanted)
         await asyncio.sleep(0)

@@ -66,6 +66,11 @@ class Link:
     def next_id(self) -> int:
         return next(self._ids)
 
+    @property
+    def has_bulk(self) -> bool:
+        """Whether the connection for the log is up."""
+        return self._bulk.channel is not None
+
     async def request(self, operation: Operation, timeout_s: float = 10.0) -> Reply:
         """Ask over the control connection. Raises: ConsoleError (see AgentChannel.request; no_link)."""
         reply, _ = await _up(self._control).request(operation, timeout_s)

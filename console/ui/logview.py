@@ -453,7 +453,7 @@ class LogView:
                 self.place = Place(path=place.path, pid=place.pid) if place is not None else None
                 self.trouble = "the log was replaced while it was read"
             elif error.reason is Reason.NO_LINK:
-                self.trouble = "no link: what is not here can't be read"
+                self.trouble = "no link: not all is here"
             else:
                 self.trouble = one_line(error.detail or str(error.reason))
             return False

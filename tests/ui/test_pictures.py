@@ -92,7 +92,7 @@ def test_dialogs(key: str, plan: Any, shows: str, size: tuple[int, int], snap_co
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
 def test_help(size: tuple[int, int], snap_compare: Compare) -> None:
-    before = _after("question_mark", shows="oldest line that is loaded")
+    before = _after("question_mark", shows="first line of the log")
     assert snap_compare(_app("healthy"), terminal_size=size, run_before=before)
 
 

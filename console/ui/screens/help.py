@@ -18,7 +18,7 @@ from console.ui.widgets.lines import LinesView
 
 _MOVING = (
     ("↑ ↓ PgUp PgDn", "scroll the log"),
-    ("Home End", "the oldest line that is loaded, the newest line"),
+    ("Home End", "the first line of the log, the newest line"),
     ("← →", "show what is cut at the right"),
     ("shift + mouse", "select as your terminal does; with the mouse alone: select, then y"),
 )

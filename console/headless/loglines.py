@@ -1,0 +1,183 @@
+"""`logs --errors`, `--grep`, `--since`, `--run`, `--no-steps`: lines out of the whole file, found on the host.
+
+Lines that were searched for are printed as `PATH:LINE: text`, those around them as `PATH-LINE- text`, as grep does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from dataclasses import dataclass
+
+from console.engine import Engine
+from console.headless import output
+from console.reasons import ConsoleError, Exit, Reason
+from console.state.linekind import LineKind, classify
+from console.state.lines import RawLine
+from console.state.logquery import ERRORS, Place, Query, typed
+
+_RANGE_BYTES = 256 << 10
+_CONTEXT_BYTES = 512  # a line has about a hundred; a range is asked for again where that was too little
+_MOST_LOOKED_AT_BYTES = 64 << 20
+"""For the last lines that are no steps: beyond it what was found is printed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which lines are asked for; nothing set means all."""
+
+    errors: bool = False
+    grep: str | None = None
+    since_s: float | None = None
+    run: str | None = None
+    no_steps: bool = False
+    context: int = 0
+    max_bytes: int | None = None
+
+    @property
+    def query(self) -> Query | None:
+        if self.errors:
+            return ERRORS
+        return typed(self.grep) if self.grep else None
+
+    def takes(self, text: str) -> bool:
+        """Whether a line is to be printed, as far as it tells by itself."""
+        if self.no_steps and classify(text) is LineKind.STEP:
+            return False
+        query = self.query
+        return query is None or query.matches(text)
+
+
+async def print_wanted(engine: Engine, wanted: Wanted, count: int, path: str | None) -> int:
+    """Print what is wanted of the current run's log, or of the one of `wanted.run`.
+
+    Raises: ConsoleError.
+    """
+    place = _place(engine, wanted, path)
+    start = _start(engine, wanted)
+    printer = _Printer(place.path, wanted.max_bytes)
+    query = wanted.query
+    if query is None:
+        await _print_last(engine, place, wanted, count, start, printer)
+    else:
+        await _print_found(engine, place, wanted, query, count, start, printer)
+    printer.finish()
+    return Exit.OK
+
+
+def _place(engine: Engine, wanted: Wanted, path: str | None) -> Place:
+    run = engine.snapshot.run
+    if wanted.run is None or (run is not None and wanted.run in (run.name, run.id)):
+        current = path or engine.snapshot.log.path
+        return Place(path=current or "", pid=run.pid if run is not None else None)
+    name = engine.past_runs.get(wanted.run, wanted.run)
+    known = engine.past_logs.get(name)
+    return Place(path=known) if known is not None else engine.logs.place_of(name)
+
+
+def _start(engine: Engine, wanted: Wanted) -> int:
+    if wanted.since_s is None:
+        return 0
+    size = engine.log_size_at(engine.now() - wanted.since_s) if wanted.run is None else None
+    if size is None:
+        what = "of a past run" if wanted.run is not None else "of this log"
+        raise ConsoleError(Reason.LOG_UNDATED, f"nobody noted when the lines {what} were written", Exit.REFUSED)
+    return size
+
+
+class _Printer:
+    """Prints lines up to a number of bytes; says on stderr what was left out."""
+
+    def __init__(self, path: str, max_bytes: int | None) -> None:
+        self._path, self._left = path, max_bytes
+        self._left_out = 0
+        self.note = ""
+
+    def say(self, text: str) -> None:
+        size = len(text.encode("utf-8", "replace")) + 1
+        if self._left is not None and size > self._left:
+            self._left_out, self._left = self._left_out + 1, 0
+            return
+        if self._left is not None:
+            self._left -= size
+        output.say(text)
+
+    def found(self, number: int | None, text: str, *, around: bool) -> None:
+        mark = "-" if around else ":"
+        where = f"{number}{mark}" if number is not None else ""
+        self.say(f"{self._path}{mark}{where} {text}")
+
+    def finish(self) -> None:
+        if self._left_out:
+            output.progress(f"{self._left_out} lines more did not fit into --max-bytes")
+        if self.note:
+            output.progress(self.note)
+
+
+async def _print_last(engine: Engine, place: Place, wanted: Wanted, count: int, start: int, printer: _Printer) -> None:
+    """Print the last lines from `start` on, step lines left out where that is wanted."""
+    lines: deque[RawLine] = deque()
+    offset, looked = -1, 0
+    while len(lines) < count and looked < _MOST_LOOKED_AT_BYTES:
+        found = await engine.logs.lines(place, offset, _RANGE_BYTES, back=True)
+        for line in reversed(found.lines):
+            if len(lines) < count and line.offset >= start and wanted.takes(line.text):
+                lines.appendleft(line)
+        if found.end <= start or found.end in (0, found.begin):
+            break
+        looked += found.begin - found.end
+        offset = found.end
+    for line in lines:
+        printer.say(line.text)
+
+
+async def _print_found(
+    engine: Engine, place: Place, wanted: Wanted, query: Query, count: int, start: int, printer: _Printer
+) -> None:
+    """Print the first errors, or the last lines that match a pattern, with what stands around them."""
+    first: list[tuple[int, int]] = []
+    last: deque[tuple[int, int]] = deque(maxlen=max(1, count))
+    offset, before, total = 0, 0, 0
+    while True:
+        part = await engine.logs.count(place, query, offset)
+        places = [(where, before + lines) for where, lines in part.found if where >= start]
+        total += len(places) + part.hits - len(part.found)
+        first += places[: max(0, count - len(first))]
+        last.extend(places)
+        before += part.lines
+        if part.to <= offset:
+            break
+        offset = part.to
+        if sys.stderr.isatty():
+            print(f"\r{100 * offset // max(1, part.size_bytes)} % searched", end="", file=sys.stderr)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    shown = first if query.errors else list(last)[-count:] if count else []
+    if not total:
+        printer.note = f"no line of {output.one_line(os.fspath(place.path))} matches"
+    elif total > len(shown):
+        printer.note = f"{len(shown):,} of {total:,} lines, the {'first' if query.errors else 'last'} ones; -n for more"
+    printed = -1
+    for where, number in shown:
+        printed = await _print_around(engine, place, wanted, where, number, printed, printer)
+
+
+async def _print_around(
+    engine: Engine, place: Place, wanted: Wanted, where: int, number: int, printed: int, printer: _Printer
+) -> int:
+    """Print a hit and its context as far as it isn't printed yet; return the offset up to which all is."""
+    context = wanted.context
+    length = max(4096, (context + 1) * _CONTEXT_BYTES)
+    after = await engine.logs.lines(place, where, length)
+    before = (await engine.logs.lines(place, where, length, back=True)).lines[-context:] if context and where else ()
+    query = wanted.query
+    hit = next((i for i, line in enumerate(after.lines) if query is not None and query.matches(line.text)), 0)
+    shown = [*before, *after.lines[: hit + context + 1]]
+    if context and printed >= 0 and shown[0].offset > printed:
+        printer.say("--")
+    for index, line in enumerate(shown, number + 1 - len(before)):
+        if line.offset >= printed:
+            around = not (query is not None and query.matches(line.text))
+            printer.found(index, line.text, around=around)
+    return max(printed, shown[-1].end_offset)

@@ -1,0 +1,106 @@
+"""`logs`: any line of the whole file, by what is in it, by when it was written, of any run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from console.headless.loglines import Wanted
+from tests.headless.running import Console
+
+STEP = "step {} | loss 1.2 | tok/s 21,400"
+
+
+@pytest.fixture(scope="module")
+def ran(console: Console) -> Path:
+    """A run that has ended, with a log of our own in its place; another log beside it."""
+    done = console.restart("--json")
+    assert done.code == 0, done.err
+    assert console("stop", "--yes").code == 0
+    log = Path(done.json["log"])
+    lines = [STEP.format(number) for number in range(1, 30_001)]
+    lines[9] = "RuntimeError: first"
+    lines[10] = "somewhere in the middle"
+    lines[20_000] = "RuntimeError: second"
+    log.write_text("".join(f"{line}\n" for line in lines))
+    log.with_name(log.name.replace(done.json["run"], "older")).write_text("one\ntwo\nValueError: three\n")
+    return log
+
+
+def test_errors_come_with_file_and_line_the_first_ones_first(console: Console, ran: Path) -> None:
+    done = console("logs", "--errors")
+
+    assert done.code == 0, done.err
+    assert done.out.splitlines() == [f"{ran}:10: RuntimeError: first", f"{ran}:20001: RuntimeError: second"]
+    assert console("logs", "--errors", "-n", "1").out.splitlines() == [f"{ran}:10: RuntimeError: first"]
+
+
+def test_context_is_marked_as_such(console: Console, ran: Path) -> None:
+    done = console("logs", "--errors", "-n", "1", "--context", "1")
+
+    assert done.out.splitlines() == [
+        f"{ran}-9- {STEP.format(9)}",
+        f"{ran}:10: RuntimeError: first",
+        f"{ran}-11- somewhere in the middle",
+    ]
+
+
+def test_grep_gives_the_last_matches_and_says_how_many_there_are(console: Console, ran: Path) -> None:
+    done = console("logs", "--grep", r"STEP 2999\d ".lower(), "-n", "2")
+
+    assert done.out.splitlines() == [f"{ran}:{n}: {STEP.format(n)}" for n in (29_998, 29_999)]
+    assert "2 of 10 lines, the last ones" in done.err
+    assert "no line" in console("logs", "--grep", "zebra").err
+
+
+def test_no_more_bytes_are_printed_than_asked_for(console: Console, ran: Path) -> None:
+    done = console("logs", "--grep", "step", "--max-bytes", "200")
+
+    assert 0 < len(done.out) <= 200
+    assert "did not fit into --max-bytes" in done.err
+
+
+def test_step_lines_can_be_left_out(console: Console, ran: Path) -> None:
+    done = console("logs", "--no-steps", "-n", "2")
+
+    assert done.out.splitlines() == ["somewhere in the middle", "RuntimeError: second"]
+
+
+def test_the_log_of_another_run_is_found_by_its_name(console: Console, ran: Path) -> None:
+    assert console("logs", "--run", "older", "-n", "2").out.splitlines() == ["two", "ValueError: three"]
+    assert console("logs", "--run", "older", "--errors").out.endswith("older.log:3: ValueError: three\n")
+
+    gone = console("logs", "--run", "never")
+    assert gone.code == 3
+    assert "log_unreadable" in gone.out
+
+
+def test_since_goes_by_what_the_keeper_noted(console: Console, ran: Path) -> None:
+    everything = console("logs", "--since", "1h", "-n", "30000")
+
+    assert everything.code == 0, everything.err
+    assert len(everything.out.splitlines()) == 30_000
+    undated = console("logs", "--since", "1h", "--run", "older")
+    assert undated.code == 3
+    assert "log_undated" in undated.out
+
+
+def test_options_that_contradict_each_other_are_refused(console: Console) -> None:
+    assert console("logs", "--errors", "--grep", "x").code == 2
+    assert console("logs", "-f", "--run", "older").code == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "taken"),
+    [
+        (Wanted(), "anything", True),
+        (Wanted(no_steps=True), STEP.format(1), False),
+        (Wanted(grep="Loss"), STEP.format(1), False),
+        (Wanted(grep="loss"), STEP.format(1), True),
+        (Wanted(errors=True), "ValueError: x", True),
+        (Wanted(errors=True), "all good", False),
+    ],
+)
+def test_a_line_is_taken_by_what_is_in_it(wanted: Wanted, text: str, taken: bool) -> None:
+    assert wanted.takes(text) is taken
