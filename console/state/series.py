@@ -6,6 +6,7 @@ Never holds a value that isn't finite: NaN and infinity are refused and counted.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -50,7 +51,7 @@ class _Recent(NamedTuple):
 
 
 class Series:
-    """Points in the order of time. When `capacity` is reached the stored half is thinned: of four neighbours the lowest
+    """Points in the order of time. When `capacity` is reached they are thinned: of some neighbours the lowest
     and the highest stay, so that a dip of one step is still seen after days. A gap stays one."""
 
     def __init__(self, capacity: int = 4096, *, first_step: int | None = None, recent: int = RECENT_MAX) -> None:
@@ -124,7 +125,7 @@ class Series:
         self._gap = False
         self._version += 1
         if len(self._points) > self._capacity:
-            self._points = _thin(self._points)
+            self._points = _thin(self._points, self._capacity, by_step=self.untimed)
         return True
 
     def gap(self) -> None:
@@ -176,20 +177,60 @@ class Series:
         return Steady(median, percentile(sorted(abs(value - median) for value in values), 50), len(values))
 
 
-def _thin(points: list[Point]) -> list[Point]:
+def _thin(points: list[Point], capacity: int, *, by_step: bool) -> list[Point]:
+    """Make room: evenly over the whole run, however densely its parts were read, and less in the last 10 minutes.
+
+    `by_step`: the times tell nothing.
+    """
+    if by_step:
+        cut = max(0, len(points) - capacity // 4)
+    else:
+        cut = bisect_left(points, points[-1].at - WINDOW_S, key=lambda point: point.at)
+    old, new = points[:cut], points[cut:]
+    if len(old) > capacity // 2:
+        old = _thin_evenly(old, [float(point.step or 0) if by_step else point.at for point in old], capacity // 8)
+    if len(new) > capacity // 4:
+        new = _halved(new)
+    thinned = [*old, *new]
+    return thinned if len(thinned) <= capacity * 3 // 4 else _halved(thinned)
+
+
+def _thin_evenly(points: list[Point], places: list[float], parts: int) -> list[Point]:
+    """Keep the lowest and the highest point of each of so many equal parts of the way."""
+    low, span = min(places), max(places) - min(places)
+    if span <= 0 or parts <= 0:
+        return _halved(points)
+    kept = [points[0]]
+    opens, start, last = False, 1, len(points) - 1
+    while start < last:
+        part, end = int((places[start] - low) / span * parts), start + 1
+        while end < last and int((places[end] - low) / span * parts) == part:
+            end += 1
+        opens = _keep_extremes(points[start:end], kept, opens=opens)
+        start = end
+    return [*kept, points[-1]._replace(opens=opens or points[-1].opens)]
+
+
+def _halved(points: list[Point]) -> list[Point]:
     """Halve the points: of each four neighbours keep the lowest and the highest, and the very first and last of all."""
     kept = [points[0]]
     opens = False
     for start in range(1, len(points) - 1, 4):
-        group = points[start : min(start + 4, len(points) - 1)]
-        by_value = sorted(group, key=lambda point: point.value)
-        for point in group:
-            opens = opens or point.opens
-            if point is by_value[0] or point is by_value[-1]:
-                kept.append(point._replace(opens=opens))
-                opens = False
+        opens = _keep_extremes(points[start : min(start + 4, len(points) - 1)], kept, opens=opens)
     last = points[-1]
     return [*kept, last._replace(opens=opens or last.opens)]
+
+
+def _keep_extremes(group: Sequence[Point], kept: list[Point], *, opens: bool) -> bool:
+    """Keep the lowest and the highest of a group; a gap before a point that goes is one before the next that stays."""
+    lowest = min(group, key=lambda point: point.value)
+    highest = max(group, key=lambda point: point.value)
+    for point in group:
+        opens = opens or point.opens
+        if point is lowest or point is highest:
+            kept.append(point._replace(opens=opens))
+            opens = False
+    return opens
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -221,3 +222,27 @@ def test_restarts_and_checkpoints_are_remembered_with_their_times() -> None:
 
     assert series.saves == [(2.0, 20)]
     assert series.restarts == [3.0]
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_part_that_was_read_densely_does_not_push_out_the_rest(timed: bool) -> None:
+    # A long run: its start and its end are read line by line, what lies between by a piece here and there.
+    series = Series(capacity=512)
+    series.untimed = not timed
+    for step in [*range(2_000), *range(2_000, 98_000, 1_000), *range(98_000, 100_000)]:
+        series.add(step * 1.0 if timed else 5.0, 20.0 + step % 7, step)
+
+    between = [point for point in series.points if 2_000 <= (point.step or 0) < 98_000]
+
+    assert len(series) <= 512
+    assert len(between) >= 60
+    assert max((after.step or 0) - (before.step or 0) for before, after in pairwise(between)) <= 5_000
+
+
+def test_last_ten_minutes_keep_more_than_their_share() -> None:
+    series = Series(capacity=512)
+    for second in range(100_000):
+        series.add(float(second), 20.0 + second % 7, second)
+
+    # 600 of 100,000 s are three thousandths of the time, and here more than a tenth of the points
+    assert sum(point.at >= 99_400 for point in series.points) >= 51
