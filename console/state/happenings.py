@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from console.model import LinkState, Run, Severity, Snapshot, StageState, StageStatus, Verdict
+from console.model import LinkState, Run, Severity, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.state import texts
 
 
@@ -110,8 +110,14 @@ def _stages(before: Snapshot | None, now: Snapshot) -> Iterator[Happening]:
         then = before.stages[index] if same and before is not None else None
         if then is not None and _stage_key(then) == _stage_key(status):
             continue
+        if status.stage is Stage.STEPPING and then is not None and before is not None and _is_ill(before, now):
+            continue  # a run that stalls is late with its next step: its health says it
         if status.state in _TOLD or (status.state is StageState.ACTIVE and status.have is not None):
             yield _stage(now, status)
+
+
+def _is_ill(before: Snapshot, now: Snapshot) -> bool:
+    return before.verdict in _ILL or now.verdict in _ILL
 
 
 def _stage_key(status: StageStatus) -> object:

@@ -115,6 +115,10 @@ def _runs(situation: Situation) -> bool:
     return situation.face is Face.RUNS
 
 
+def _events(situation: Situation) -> bool:
+    return situation.face is Face.EVENTS
+
+
 def _comparing(situation: Situation) -> bool:
     return situation.face is Face.RUNS and situation.comparing
 
@@ -421,6 +425,31 @@ ACTIONS: tuple[Action, ...] = (
     Action(id="run_up", keys=("up", "k"), label="run", group=Group.VIEW, help="the next newer run", when=_runs),
     Action(id="run_first", keys=("home", "g"), label="newest", group=Group.VIEW, help="the newest run", when=_runs),
     Action(id="run_last", keys=("end", "G"), label="oldest", group=Group.VIEW, help="the oldest run", when=_runs),
+    Action(
+        id="event_up",
+        keys=("up", "k"),
+        shown="↑↓",
+        label="scroll",
+        group=Group.VIEW,
+        help="earlier events",
+        when=_events,
+        footer=_always,
+    ),
+    Action(id="event_down", keys=("down", "j"), label="later", group=Group.VIEW, help="later events", when=_events),
+    Action(id="event_page_up", keys=("pageup",), label="page up", group=Group.VIEW, help="a page up", when=_events),
+    Action(
+        id="event_page_down", keys=("pagedown",), label="page down", group=Group.VIEW, help="a page down", when=_events
+    ),
+    Action(id="event_first", keys=("home", "g"), label="first", group=Group.VIEW, help="the first event", when=_events),
+    Action(id="event_last", keys=("end", "G"), label="last", group=Group.VIEW, help="the newest event", when=_events),
+    Action(
+        id="events",
+        keys=("5",),
+        label="events",
+        group=Group.VIEW,
+        help="what has happened, and what came while you were away",
+        when=_no_contact,
+    ),
     Action(
         id="runs",
         keys=("4",),

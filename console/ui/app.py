@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.events import Event, Key
 from textual.screen import Screen
 
 from console.configeditor import ConfigEntry, with_found
@@ -21,11 +22,13 @@ from console.reasons import ConsoleError
 from console.resources import stylesheet_path
 from console.ui import plot, terminal
 from console.ui.actions import Face
+from console.ui.chronicle import Chronicle
 from console.ui.palette import ActionCommands, ExtraCommand, ExtraCommands
 from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
 from console.ui.present.words import one_line
+from console.ui.screens.events import EventsScreen
 from console.ui.screens.gpus import GpuScreen
 from console.ui.screens.log import LogScreen
 from console.ui.screens.noconfig import NoConfig
@@ -50,6 +53,7 @@ class ConsoleApp(App[str]):
         Face.GPUS: GpuScreen,
         Face.LOG: LogScreen,
         Face.RUNS: RunsScreen,
+        Face.EVENTS: EventsScreen,
     }
     COMMANDS: ClassVar[set[Any]] = {ActionCommands, ExtraCommands}
     NOTIFICATION_TIMEOUT = _TOAST_S
@@ -89,6 +93,8 @@ class ConsoleApp(App[str]):
         self.theme = theme
         self._link_watch = LinkWatch()
         self._noticed: Snapshot | None = None
+        self.chronicle = Chronicle()
+        """What has happened, and since when the operator is away."""
         self._pane_title = ""
         self.animation_level = "none"
 
@@ -150,12 +156,18 @@ class ConsoleApp(App[str]):
         self.may_write, self.may_keep = False, True
         self.toast(f"wrote target {self._entry.name} to {self._entry.path}")
 
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key) and self._source is not None:
+            self.chronicle.key(self._source.snapshot.at)
+        await super().on_event(event)
+
     # --- what happens beside the picture ---
 
     def notice(self, now: Snapshot) -> None:
         """Ring for failures, name the pane, toast what came back or what another operator did."""
         source, before = self.source_or_raise(), self._noticed or now
         self._noticed = now
+        self.chronicle.see(now)
         if source.bells:
             # The engine knows what is news: also what failed while the link was away, never what had failed before.
             source.bells.clear()

@@ -186,6 +186,9 @@ class TargetScreen(ActionScreen):
     def act_overview(self) -> None:
         self.face.show_face(Face.OVERVIEW)
 
+    def act_events(self) -> None:
+        self.face.show_face(Face.EVENTS)
+
     def act_runs(self) -> None:
         self.face.show_face(Face.RUNS)
 

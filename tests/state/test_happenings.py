@@ -1,0 +1,124 @@
+"""What is told between two snapshots: each fact once, at its own time, with its evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from console.model import LinkState, Severity, Snapshot, StageState, Verdict
+from console.state.happenings import Happening, Kind, happenings
+from tests.ui import fixtures
+from tests.ui.fixtures import HEALTHY, LAUNCH_FAILED, LAUNCHING, LINK_LOST, NOW, STALLED, STOPPED
+
+
+def told(before: Snapshot | None, now: Snapshot, kind: Kind | None = None) -> list[Happening]:
+    return [each for each in happenings(before, now) if kind is None or each.kind is kind]
+
+
+def test_nothing_new_is_nothing_told() -> None:
+    for name, scene in fixtures.SCENES.items():
+        now = scene().snapshot
+        assert happenings(now, now) == [], name
+        assert happenings(now, replace(now, at=now.at + 1)) == [], name
+
+
+def test_a_first_look_tells_the_stages_and_who_started_it() -> None:
+    found = told(None, HEALTHY)
+
+    assert [each.fields["stage"] for each in found if each.kind is Kind.STAGE] == [
+        "killing", "cache", "spawned", "cuda", "stepping",
+    ]  # fmt: skip
+    assert "ops1 started slammed5" in [each.text for each in found]
+    assert [each.at for each in found] == sorted(each.at for each in found)
+
+
+def test_a_context_more_is_a_stage_event_with_what_is_missing() -> None:
+    more = replace(LAUNCHING.stages[3], have=7, missing=(7,), evidence="7/8, not yet: 7")
+    now = replace(LAUNCHING, stages=(*LAUNCHING.stages[:3], more, LAUNCHING.stages[4]))
+
+    (found,) = told(LAUNCHING, now)
+
+    assert (found.kind, found.fields["k"], found.fields["n"], found.fields["missing"]) == (Kind.STAGE, 7, 8, [7])
+
+
+def test_a_failure_is_told_with_its_stage_and_its_cause() -> None:
+    found = told(LAUNCHING, LAUNCH_FAILED)
+
+    stage = next(each for each in found if each.kind is Kind.STAGE and each.fields["state"] == "failed")
+    health = next(each for each in found if each.kind is Kind.HEALTH)
+    assert (stage.fields["stage"], stage.severity) == ("spawned", Severity.ERROR)
+    assert (health.fields["verdict"], health.fields["reason"]) == ("failed", "exec_not_permitted")
+    assert "Permission denied" in health.text
+
+
+def test_a_stall_and_its_end_are_told_once_each_with_evidence() -> None:
+    (stalled,) = told(HEALTHY, STALLED, Kind.HEALTH)
+    (again,) = told(STALLED, HEALTHY, Kind.HEALTH)
+
+    assert (stalled.severity, stalled.fields["was"]) == (Severity.WARNING, "stepping")
+    assert stalled.text.startswith("STALLED: ")
+    assert again.text == "STEPPING again, it was stalled"
+
+
+def test_a_lost_link_is_the_links_and_not_the_runs() -> None:
+    lost = told(HEALTHY, LINK_LOST)
+    up = replace(HEALTHY, at=NOW + 30)
+
+    assert {each.kind for each in lost} == {Kind.LINK}
+    back = told(LINK_LOST, up)
+    assert Kind.HEALTH not in {each.kind for each in back}
+    assert any(each.text.startswith("link back after ") for each in back)
+
+
+def test_a_run_that_was_stopped_is_told_at_the_time_of_its_end() -> None:
+    (found,) = told(HEALTHY, STOPPED, Kind.HEALTH)
+
+    assert found.at == NOW - 180
+    assert found.fields["verdict"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count"), [(18_000, 18_000, 0), (18_000, 18_500, 1), (None, 18_500, 1), (18_500, None, 0)]
+)
+def test_a_checkpoint_is_told_once(before: int | None, after: int | None, count: int) -> None:
+    def at(step: int | None) -> Snapshot:
+        return replace(HEALTHY, progress=replace(HEALTHY.progress, checkpoint_step=step))
+
+    assert len(told(at(before), at(after), Kind.CHECKPOINT)) == count
+
+
+def test_another_run_begins_with_its_own_stages() -> None:
+    found = told(HEALTHY, LAUNCHING)
+
+    assert "ops1 started slammed6 in place of slammed5" in [each.text for each in found]
+    states = {each.fields["stage"]: each.fields["state"] for each in found if each.kind is Kind.STAGE}
+    assert states == {"killing": "done", "cache": "done", "spawned": "done", "cuda": "active"}
+
+
+def test_no_two_snapshots_of_any_moment_raise() -> None:
+    moments = [scene().snapshot for scene in fixtures.SCENES.values()]
+
+    for before in [None, *moments]:
+        for now in moments:
+            for each in happenings(before, now):
+                assert each.text
+                assert each.at <= now.at or each.kind is Kind.OPERATOR
+
+
+def test_a_late_stage_is_a_warning() -> None:
+    late: Any = replace(LAUNCHING.stages[3], state=StageState.LATE)
+    now = replace(LAUNCHING, stages=(*LAUNCHING.stages[:3], late, LAUNCHING.stages[4]))
+
+    (found,) = told(LAUNCHING, now, Kind.STAGE)
+
+    assert found.severity is Severity.WARNING
+    assert "late" in found.text
+
+
+def test_before_the_host_has_spoken_nothing_is_told() -> None:
+    quiet = replace(HEALTHY, verdict=Verdict.NO_WORD, link=replace(HEALTHY.link, state=LinkState.CONNECTING))
+
+    assert happenings(None, quiet) == []
+    assert told(quiet, HEALTHY, Kind.STAGE)
