@@ -10,6 +10,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from console.ui import plot
@@ -153,3 +154,25 @@ def test_two_runs(size: tuple[int, int], snap_compare: Compare) -> None:
 def test_runs(size: tuple[int, int], snap_compare: Compare) -> None:
     app = ConsoleApp(pastruns.source(), zone=UTC)
     assert snap_compare(app, terminal_size=size, run_before=_runs("down", "down", shows="args batch 8->6"))
+
+
+async def _while_away(pilot: Pilot[Any]) -> None:
+    """A key ten minutes ago, then a slow spell and a lost link while nobody was there."""
+    await _settled(pilot)
+    app = pilot.app
+    assert isinstance(app, ConsoleApp)
+    now = fixtures.NOW
+    app.chronicle.key(now - 640)
+    await pilot.press("5")
+    app.chronicle.see(fixtures.STALLED)
+    app.chronicle.see(fixtures.HEALTHY)
+    await until_async(lambda: "slammed4: stopped by anna" in _all_rows(pilot), what="the ledger's runs")
+    await until_async(lambda: "STEPPING again" in _all_rows(pilot), what="what came meanwhile")
+    await _settled(pilot)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_events(size: tuple[int, int], snap_compare: Compare) -> None:
+    rows = (pastruns.LIVE, *(replace(row, ended_wall=row.accepted_wall + 3000) for row in pastruns.ROWS[1:]))
+    app = ConsoleApp(pastruns.source(rows), zone=UTC)
+    assert snap_compare(app, terminal_size=size, run_before=_while_away)
