@@ -7,10 +7,13 @@ empty, following, truncated, rotated, deleted, unreadable (protocol.LogEvent).
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 from typing import Any, Dict, List, Optional, Tuple
+
+from . import netfs
 
 FINGERPRINT_BYTES = 1024
 CHUNK_BYTES = 64 * 1024
@@ -42,6 +45,8 @@ class Follower:
         self._proved_at = self._said_at = float("-inf")
         self._wanted: Optional[Dict[str, Any]] = wanted
         self._via = ""
+        self._network = ""
+        self._asked_at = float("-inf")
         self.at_end = False
         """Whether the last look left nothing unread."""
 
@@ -56,6 +61,9 @@ class Follower:
     def step(self) -> List[Event]:
         """Look at the file once; return what is to be said, in order. At most the credit is read."""
         events: List[Event] = []
+        if self._network and time.monotonic() - self._asked_at >= HEARTBEAT_S:
+            self._asked_at = time.monotonic()
+            netfs.look_again(self.path)
         try:
             named = os.stat(self.path)
         except FileNotFoundError:
@@ -78,6 +86,15 @@ class Follower:
         """Return the status for a file that can be opened but not read."""
         event = {"state": "unreadable", "offset": self._offset, "size": None, "n": 0, "path": self.path}
         event["detail"] = error.strerror or str(error)
+        if error.errno == errno.ESTALE and self._ident is not None:
+            # The server has forgotten the file we hold; behind the name it may be as it was. The next look proves that.
+            self._wanted = {
+                "offset": self._offset,
+                "dev": self._ident[0],
+                "inode": self._ident[1],
+                "fingerprint": self._before.hex(),
+            }
+            self.close()
         return event, b""
 
     # -- the file itself ------------------------------------------------------------------------------------------
@@ -157,6 +174,7 @@ class Follower:
             self._say(events, "unreadable", detail="not a regular file")
             return False
         self._fd, self._ident, self._mtime_ns, self._via = fd, (status.st_dev, status.st_ino), -1, via
+        self._network = netfs.kind(status.st_dev)
         wanted, self._wanted = self._wanted, None
         if wanted is not None:
             self._resume(events, wanted, status)
@@ -254,6 +272,8 @@ class Follower:
         event["path"] = self.path
         if self._ident is not None:
             event["dev"], event["inode"] = self._ident
+        if self._network:
+            event["fs"] = self._network
         self._state, self._said_at = event["state"], time.monotonic()
         events.append((event, data))
 

@@ -22,7 +22,8 @@ LOADED: Final = -1
 class Window:
     """Lines in the order of the file, with the console's own marks where they came from the tail."""
 
-    def __init__(self, *, begin: int, end: int) -> None:
+    def __init__(self, *, begin: int, end: int, is_sieved: bool = False) -> None:
+        """With `is_sieved` lines are left out between those that come: nobody can count lines by them."""
         self.entries: list[Entry] = []
         self.begin, self.end = begin, end
         """Lines that start in [begin, end) are here, as far as they match."""
@@ -31,12 +32,13 @@ class Window:
         self.top_is_final = False
         """What came before is of a file that is gone."""
         self.version = 0
-        self._lines_before: int | None = 0 if begin == 0 else None
+        self._is_sieved = is_sieved
+        self._lines_before: int | None = 0 if begin == 0 and not is_sieved else None
         self._breaks: list[int | None] = []
         self._bytes = 0
 
     @classmethod
-    def of_tail(cls, buffer: LogBuffer) -> Window:
+    def of_tail(cls, buffer: LogBuffer, *, is_sieved: bool = False) -> Window:
         """Return what the tail holds since bytes were last left out."""
         entries = buffer.lines(max(buffer.first, buffer.end - MOST_ENTRIES), buffer.end)
         gap = max((i for i, entry in enumerate(entries) if entry.kind is EntryKind.GAP), default=-1)
@@ -46,7 +48,8 @@ class Window:
             # The line's start was not read; the range before it will bring the whole line.
             entries = [*entries[:first], *entries[first + 1 :]]
         offsets = [entry.offset for entry in entries if entry.kind is EntryKind.LINE and entry.offset is not None]
-        window = cls(begin=offsets[0] if offsets else 0, end=offsets[0] if offsets else 0)
+        begin = offsets[0] if offsets else 0
+        window = cls(begin=begin, end=begin, is_sieved=is_sieved)
         window._lines_before = None
         window._add(entries)
         window.joined = buffer.end
@@ -74,7 +77,7 @@ class Window:
 
     def know_line(self, offset: int, number: int) -> None:
         """Take from a count which line of the file starts at an offset."""
-        index = self.index_of(offset)
+        index = self.index_of(offset) if not self._is_sieved else None
         if index is not None and None not in self._breaks[:index]:
             self._lines_before = number - 1 - sum(filter(None, self._breaks[:index]))
 
@@ -91,7 +94,9 @@ class Window:
         self._breaks[:0] = stretch.breaks
         self._bytes += sum(map(_cost, fresh))
         self.begin = stretch.end
-        if self.begin == 0:
+        if self._is_sieved:
+            pass
+        elif self.begin == 0:
             self._lines_before = 0
         elif self._lines_before is not None:
             self._lines_before -= sum(stretch.breaks)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from console.model import LogState, Snapshot
 from console.reasons import ConsoleError, Reason
 from console.state.folding import folds
@@ -24,6 +26,8 @@ from console.ui.source import LogSource
 RANGE_BYTES = 128 << 10
 """One look: about a thousand lines, a tenth of a second over a slow link."""
 _AROUND_BYTES = 48 << 10
+_SIEVED_BYTES = 512 << 10
+"""One look while step lines are hidden: most of a log is nothing else."""
 _FILTERED_LINES = 200
 _LOOKS = 12
 """For one key press: with step lines hidden a whole range may hold nothing to show."""
@@ -74,6 +78,7 @@ class LogView:
         self.filter: Query | None = None
         self.hides_steps = self.wraps = self.unfolds = False
         self.hidden_steps = 0
+        self._left_out = 0
         self.searched: Query | None = None
         self.cursor: Entry | None = None
         self.mark: int | None = None
@@ -191,7 +196,7 @@ class LogView:
         told = {} if self.unfolds else self._folds(entries)
         pattern = self.filter.pattern() if self.filter is not None else None
         rows: list[Row] = []
-        self.hidden_steps = 0
+        self.hidden_steps = self._left_out if self.window is not None else 0
         for number, entry in enumerate(entries):
             text = told.get(number)
             if text == "":
@@ -253,7 +258,9 @@ class LogView:
         rows = self.rows()
         top = rows[self._lowest_top(rows)[0]].entry if rows else None
         sub = self._lowest_top(rows)[1]
-        self.window, self._projected = Window.of_tail(self._buffer), None
+        is_sieved = self.filter is not None or self.hides_steps
+        self.window, self._projected = Window.of_tail(self._buffer, is_sieved=is_sieved), None
+        self._left_out = 0
         self._left_at = self._buffer.end
         self._rows, self._top, self._sub = [], 0, 0
         found = self.rows()
@@ -408,7 +415,7 @@ class LogView:
         if self.filter is not None:
             found = await self._logs.matching(place, self.filter, begin, back=True, limit=_FILTERED_LINES)
         else:
-            found = await self._logs.lines(place, begin, RANGE_BYTES, back=True)
+            found = await self._lines(place, begin, RANGE_BYTES, back=True)
         if self.window is not window or window.begin != begin:
             return True  # it went elsewhere meanwhile
         if found.size_bytes < begin:
@@ -430,12 +437,26 @@ class LogView:
         if self.filter is not None:
             found = await self._logs.matching(place, self.filter, end, limit=_FILTERED_LINES)
         else:
-            found = await self._logs.lines(place, end, RANGE_BYTES)
+            found = await self._lines(place, end, RANGE_BYTES)
         if self.window is not window or window.end != end:
             return True
         self._pin(found.size_bytes, place, found.identity)
         window.append(found)
         return window.end > end
+
+    async def _lines(
+        self, place: Place, offset: int, length: int, *, back: bool = False, align: bool = False
+    ) -> Stretch:
+        """Ask for lines; those that are hidden are left out at once, or they would push out what is seen."""
+        length = max(length, _SIEVED_BYTES) if self.hides_steps else length
+        found = await self._logs.lines(place, offset, length, back=back, align=align)
+        if not self.hides_steps:
+            return found
+        kept = [i for i, line in enumerate(found.lines) if classify(line.text) is not LineKind.STEP]
+        self._left_out += len(found.lines) - len(kept)
+        return msgspec.structs.replace(
+            found, lines=tuple(found.lines[i] for i in kept), breaks=tuple(found.breaks[i] for i in kept)
+        )
 
     def _pin(self, size_bytes: int, place: Place, identity: Identity) -> None:
         self._size_bytes = max(size_bytes, self._size_bytes) if not self.is_other else size_bytes
@@ -494,11 +515,12 @@ class LogView:
             after = await logs.matching(place, self.filter, start, limit=_FILTERED_LINES)
             before = await logs.matching(place, self.filter, start, back=True, limit=_FILTERED_LINES)
         else:
-            after = await logs.lines(place, offset, _AROUND_BYTES, align=True)
+            self._left_out = 0
+            after = await self._lines(place, offset, _AROUND_BYTES, align=True)
             start = after.begin
-            before = await logs.lines(place, start, _AROUND_BYTES, back=True) if start else after
+            before = await self._lines(place, start, _AROUND_BYTES, back=True) if start else after
         self._pin(after.size_bytes, place, after.identity)
-        window = Window(begin=after.begin, end=after.begin)
+        window = Window(begin=after.begin, end=after.begin, is_sieved=self.filter is not None or self.hides_steps)
         window.append(after)
         if before is not after:
             window.prepend(before)
@@ -528,6 +550,13 @@ class LogView:
         """Back to the log that is followed."""
         self._forget()
         self.is_other, self.place, self._size_bytes = False, None, 0
+
+    async def hide_steps(self, hidden: bool) -> None:
+        """Hide step lines, or show them again, around what is at the top."""
+        offset = self.top_offset if self.window is not None else None
+        self.hides_steps = hidden
+        if offset is not None and self.place is not None:
+            await self._guarded(self._load(offset))
 
     async def set_filter(self, query: Query | None) -> None:
         """Show only lines that match; None: all again."""

@@ -195,3 +195,40 @@ async def test_no_error_is_said_only_after_the_whole_file_was_searched(tmp_path:
     assert view.label == "no error line"
     assert logs.asked.count("matching") >= path.stat().st_size // (1 << 20)
     assert shown(view)[-1].startswith("line 19999 ")
+
+
+async def test_lines_between_steps_stay_however_many_steps_are_hidden(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(
+        "".join(
+            f"rare {number}\n" if number % 5000 == 7 else f"step {number} | loss 1.2 | tok/s 21,400\n"
+            for number in range(60_000)
+        )
+    )
+    view = view_of(path)
+    await view.hide_steps(True)
+    seen: list[str] = []
+
+    for _ in range(40):
+        await scrolled(view, -19)
+        seen = shown(view)
+
+    assert seen == [f"rare {number}" for number in range(7, 60_000, 5000)][: len(seen)]
+    assert seen[0] == "rare 7"
+    assert len(seen) == 12
+    assert view.hidden_steps == 60_000 - 12
+    where = view.where
+    assert where is None or where.line is None
+
+
+async def test_a_filtered_window_claims_no_line_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 5000)
+    view = view_of(path)
+    await view.set_filter(typed("7"))
+
+    await view.go_top()
+
+    assert shown(view)[0].startswith("line 7 ")
+    assert view.where is not None
+    assert view.where.line is None

@@ -4,7 +4,7 @@ way to another log and to a copy of lines."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,14 +15,14 @@ from textual.message import Message
 from textual.widgets import Input
 
 from console.reasons import ConsoleError
-from console.state.logquery import LogFile, Place, typed
+from console.state.logquery import Place, typed
 from console.ui.actions import footer_keys
 from console.ui.present import words
 from console.ui.present.frame import footer
 from console.ui.present.logtitle import LogShown, log_title
 from console.ui.present.overview import Panel
 from console.ui.present.spans import Line
-from console.ui.screens.picklog import PickLog
+from console.ui.screens.pick import PickRow, PickScreen
 from console.ui.screens.prompt import PromptScreen
 from console.ui.screens.target import TargetScreen
 from console.ui.widgets.logpane import LogPane
@@ -212,16 +212,19 @@ class LogKeys(TargetScreen):
         except ConsoleError as error:
             self.face.toast(f"the logs can't be listed: {words.one_line(error.detail or str(error.reason))}")
             return
-        current = self.snapshot.log.path
-        chosen = await self.face.push_screen_wait(PickLog(files, current, self.look))
-        if chosen is not None:
-            self._show_log(chosen, current)
-
-    def _show_log(self, chosen: LogFile, current: str | None) -> None:
-        if chosen.path == current:
+        current, zone = self.snapshot.log.path, self.look.zone
+        paths = _short_names([file.path for file in files])
+        rows = [
+            PickRow(name, f"{words.size(file.size_bytes)}  {words.day_and_clock(file.written_wall, zone)}")
+            for name, file in zip(paths, files, strict=True)
+        ]
+        chosen = await self.face.push_screen_wait(PickScreen("logs on the host, the newest first", rows))
+        if chosen is None:
+            return
+        if paths[chosen] == current:
             self.log_pane.close_other()
         else:
-            self.log_pane.open(Place(path=chosen.path))
+            self.log_pane.open(Place(path=paths[chosen]))
         self.show_title_and_keys()
 
     # --- lines to keep ---
@@ -291,6 +294,12 @@ class LogKeys(TargetScreen):
                     break
                 file.write(data)
                 begin += len(data)
+
+
+def _short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return each path by its file's name, or by itself where another one has that name, too."""
+    names = [os.path.basename(path) for path in paths]
+    return {name if names.count(name) == 1 else path: path for name, path in zip(names, paths, strict=True)}
 
 
 def _expanded(path: str) -> str:

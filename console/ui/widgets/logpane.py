@@ -207,8 +207,8 @@ class LogPane(RoleStyles, can_focus=True):
     # --- what is shown ---
 
     def toggle_steps(self) -> None:
-        self.log_view.hides_steps = not self.log_view.hides_steps
-        self._moved()
+        work = self.log_view.hide_steps(not self.log_view.hides_steps)
+        self.run_worker(self._then_moved(work), group=_FETCH, exclusive=True)
 
     def toggle_wrap(self) -> None:
         self.log_view.wraps = not self.log_view.wraps

@@ -1,0 +1,34 @@
+"""Whether a file lies on a network filesystem: there sizes are seconds old, handles go stale, changes are not told of.
+
+Only the log's follower imports this module.
+"""
+
+from __future__ import annotations
+
+import os
+
+_KINDS = frozenset(("nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "beegfs", "afs", "pvfs2", "wekafs"))
+_MOUNTS = "/proc/self/mountinfo"
+
+
+def kind(dev: int, mounts: str = _MOUNTS) -> str:
+    """Return the type of the network filesystem with that device number, "" for any other."""
+    wanted = "%d:%d" % (os.major(dev), os.minor(dev))
+    found = ""
+    try:
+        with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                fields, _, rest = line.partition(" - ")
+                if fields.split(" ")[2:3] == [wanted]:
+                    found = rest.split(" ", 1)[0]
+    except OSError:
+        return ""
+    return found if found in _KINDS or found.startswith("fuse.") else ""
+
+
+def look_again(path: str) -> None:
+    """Have the client ask its server for the file's size: it does so when a file is opened, else after seconds."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError:
+        pass  # the look itself will say so
