@@ -39,6 +39,7 @@ RESERVED_NAMES = frozenset(
         "explain",
         "formats",
         "history",
+        "replay",
         "compare",
         "metrics",
         "watch",

@@ -12,6 +12,8 @@ from console import configfile
 from console.config import Target
 from console.configeditor import ConfigEntry
 from console.engine import Engine
+from console.engine.replay import Replay, target_of
+from console.engine.tape import Tape
 from console.headless.session import operator, origin
 from console.reasons import Exit
 from console.ui.app import ConsoleApp
@@ -46,6 +48,14 @@ def run(
     """Show the target until the operator quits; return the exit code. `entry`: its place in the config file."""
     engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only)
     app = _App(engine, read_only=read_only, ascii_only=ascii_only, light=light, extra=commands, entry=entry)
+    return asyncio.run(_run(engine, app))
+
+
+def replay(tape: Tape, *, speed: float, ascii_only: bool, light: bool) -> int:
+    """Play a recording in the same screens until the operator quits; return the exit code."""
+    player = Replay(tape, speed=speed)
+    engine = Engine(tape.target, target_of(tape), operator=operator(), origin=origin(), read_only=True, tape=player)
+    app = _App(engine, read_only=True, ascii_only=ascii_only, light=light)
     return asyncio.run(_run(engine, app))
 
 

@@ -23,6 +23,8 @@ from console.engine.archive import Archive
 from console.engine.following import Following
 from console.engine.logreader import LogReader
 from console.engine.past import Past
+from console.engine.replay import Replay, record
+from console.engine.tape import Tape
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
 from console.link.link import Link
 from console.link.payload import build_payload, entry_line
@@ -49,8 +51,19 @@ _REPLAN_WITHIN_S = 20.0
 class Engine:
     """One target, watched and acted on."""
 
-    def __init__(self, name: str, target: Target, *, operator: str, origin: str, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        target: Target,
+        *,
+        operator: str,
+        origin: str,
+        read_only: bool = False,
+        tape: Replay | None = None,
+    ) -> None:
+        """`tape`: what is played back in place of a host; the engine then goes by its clock and keeps no ledger."""
         self.name, self.target = name, target
+        self.playback = tape
         self.operator, self.origin, self.read_only = operator, origin, read_only
         self.on_change: list[Callable[[], None]] = []
         self.log = LogBuffer()
@@ -62,7 +75,11 @@ class Engine:
         self.past_runs: dict[str, str] = {}
         """Id and name of the runs before the one that the snapshot shows, as far as the host still tells of them."""
         self._clock_base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
-        self._link = Link(name, target, payload=entry_line("agent") + build_payload(), on_event=self._on_link)
+        self._link: Link | Replay = tape or Link(
+            name, target, payload=entry_line("agent") + build_payload(), on_event=self._on_link
+        )
+        if tape is not None:
+            tape.attach(self._on_link, self._rewind)
         self._state = machine.start(name, target, operator=operator, read_only=read_only, label=self._link.label)
         self._following = Following(self._link, target.metrics, self.log, self.series, self._feed, self.now)
         self.logs = LogReader(self._link, target.log or "", self.now)
@@ -83,6 +100,8 @@ class Engine:
 
     def now(self) -> float:
         """Return Unix seconds that never jump: the wall clock at the start plus boot time since."""
+        if self.playback is not None:
+            return self.playback.now()
         return self._clock_base + time.clock_gettime(time.CLOCK_BOOTTIME)
 
     @property
@@ -363,7 +382,8 @@ class Engine:
                 label=self._link.label,
             )
         )
-        self._past.reached(f"{hello.node}:{self.target.state_dir or hello.state_dir}")
+        if self.playback is None:
+            self._past.reached(f"{hello.node}:{self.target.state_dir or hello.state_dir}")
 
     async def _watch(self) -> None:
         """Tell the fresh agent what to watch."""
@@ -401,6 +421,29 @@ class Engine:
                 self._feed(events.HostWarned(at=now, warn=event))
             case _:
                 assert_never(event)
+
+    def _rewind(self) -> None:
+        """Forget everything: the tape goes on from another place."""
+        self._state = machine.start(
+            self.name, self.target, operator=self.operator, read_only=self.read_only, label=self._link.label
+        )
+        self._following.bulk_down()
+        self.series.clear()
+        self.log.clear()
+        self.bells.clear()
+        self._snapshot = None
+
+    async def tape_of(self, run: str) -> Tape:
+        """Return everything that the host has on record of a run, by its id or its name.
+
+        Raises: ConsoleError(RUN_UNKNOWN).
+        """
+        said = self._state.host.said
+        records = [*([said.run] if said is not None and said.run is not None else []), *self._state.host.runs]
+        found = next((each for each in records if run in (each.id, each.name)), None)
+        if found is None:
+            raise ConsoleError(Reason.RUN_UNKNOWN, f"{run}: no such run of {self.name} on the host", Exit.REFUSED)
+        return await record(self._link, self.name, self.target, found, self.now())
 
     # -- the machine --------------------------------------------------------------------------------------------------
 

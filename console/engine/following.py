@@ -17,6 +17,7 @@ from console.engine import gpucurves, requests
 from console.engine.growth import GrowthIndex
 from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, LogFlow, Taken
 from console.engine.reading import Reading
+from console.engine.replay import Replay
 from console.link import retries
 from console.link.link import Link
 from console.link.tasks import started
@@ -45,7 +46,7 @@ class Following:
 
     def __init__(
         self,
-        link: Link,
+        link: Link | Replay,
         metrics: Metrics,
         buffer: LogBuffer,
         series: dict[str, Series],

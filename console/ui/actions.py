@@ -53,6 +53,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """The target stands in no config file yet."""
     searching: bool = False
     following: bool = True
+    replay: bool = False
+    """A recording is played."""
     panels: bool = True
     """There is room for panels to zoom and to switch."""
     comparing: bool = False
@@ -78,6 +80,7 @@ def situation_of(
     panels: bool = True,
     comparing: bool = False,
     unwritten: bool = False,
+    replay: bool = False,
 ) -> Situation:
     return Situation(
         verdict=snapshot.verdict, face=face, read_only=read_only or snapshot.read_only,
@@ -87,6 +90,7 @@ def situation_of(
         stopping=is_stopping(snapshot),
         contact=face is Face.OVERVIEW and needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels, unwritten=unwritten, comparing=comparing,
+        replay=replay,
     )  # fmt: skip
 
 
@@ -151,7 +155,62 @@ def _gpus(situation: Situation) -> bool:
     return situation.face is Face.GPUS
 
 
+def _replay(situation: Situation) -> bool:
+    return situation.replay and not _runs(situation)
+
+
 ACTIONS: tuple[Action, ...] = (
+    Action(
+        id="play", keys=("space",), label="pause", group=Group.VIEW, help="stop the recording, or go on", when=_replay
+    ),
+    Action(
+        id="play_back",
+        keys=("left_parenthesis",),
+        label="10 s back",
+        group=Group.VIEW,
+        when=_replay,
+        help="10 s back in the recording",
+    ),
+    Action(
+        id="play_on",
+        keys=("right_parenthesis",),
+        label="10 s on",
+        group=Group.VIEW,
+        when=_replay,
+        help="10 s on in the recording",
+    ),
+    Action(
+        id="play_slower",
+        keys=("minus",),
+        label="slower",
+        group=Group.VIEW,
+        when=_replay,
+        help="play the recording at half the speed",
+    ),
+    Action(
+        id="play_faster",
+        keys=("plus",),
+        label="faster",
+        group=Group.VIEW,
+        when=_replay,
+        help="play the recording at twice the speed",
+    ),
+    Action(
+        id="play_previous",
+        keys=("left_curly_bracket",),
+        label="stage before",
+        group=Group.VIEW,
+        when=_replay,
+        help="go to the beginning of the stage before",
+    ),
+    Action(
+        id="play_next",
+        keys=("right_curly_bracket",),
+        label="next stage",
+        group=Group.VIEW,
+        when=_replay,
+        help="go to the next stage, or to the end",
+    ),
     Action(
         id="overview",
         keys=("1",),
@@ -555,6 +614,12 @@ _KEY_NAMES = {
     "up": "↑",
     "down": "↓",
     "enter": "⏎",
+    "left_parenthesis": "(",
+    "right_parenthesis": ")",
+    "minus": "-",
+    "plus": "+",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
 }
 
 

@@ -5,7 +5,7 @@ The engine fulfils it; tests and the preview use a fake. Log and series are the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from console.config import Target
@@ -51,6 +51,32 @@ class Archive(Protocol):
     async def annotate(self, run_id: str, text: str) -> None: ...
 
 
+class Playback(Protocol):
+    """A recording that is played in place of a host. Times are seconds from its start."""
+
+    speed: float
+    is_paused: bool
+
+    @property
+    def position_s(self) -> float: ...
+
+    @property
+    def length_s(self) -> float: ...
+
+    @property
+    def marks(self) -> Sequence[tuple[float, str]]:
+        """Where stages began, and the end."""
+        ...
+
+    def toggle(self) -> None: ...
+
+    def step(self, seconds: float) -> None: ...
+
+    def faster(self, by: int) -> None: ...
+
+    def to_mark(self, direction: int) -> None: ...
+
+
 class Source(Protocol):
     """One target as the screens see it. Every method raises `ConsoleError`, none blocks."""
 
@@ -70,6 +96,11 @@ class Source(Protocol):
     @property
     def logs(self) -> LogSource:
         """What the buffer doesn't hold: the rest of the log, and other logs."""
+        ...
+
+    @property
+    def playback(self) -> Playback | None:
+        """Of a replay; None where a host is watched."""
         ...
 
     @property

@@ -10,6 +10,7 @@ import pytest
 from console.engine import Engine, following
 from console.engine.logflow import CREDIT_BYTES
 from console.link import retries
+from console.link.link import Link
 from console.model import LinkState, Snapshot, Verdict
 from console.protocol import LogCredit
 from console.state import outcome
@@ -79,7 +80,9 @@ async def test_follow_that_is_answered_too_late_is_asked_again_and_no_line_comes
     training.write_run()
     async with training.engine() as engine:
         engine.log.__init__(max_lines=2 * _LINES)  # type: ignore[misc]
-        await until_async(lambda: engine._link._bulk.channel is not None, 15)
+        link = engine._link
+        assert isinstance(link, Link)
+        await until_async(lambda: link._bulk.channel is not None, 15)
         with _held(training, engine):
             await engine.execute(await engine.plan("restart"))
             # The agent is there and doesn't answer: told, though the connection itself is up.

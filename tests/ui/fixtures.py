@@ -56,7 +56,7 @@ from console.state.events import RingBell
 from console.state.lines import RawLine
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
-from console.ui.source import Archive, LogSource
+from console.ui.source import Archive, LogSource, Playback
 
 NOW = datetime(2025, 8, 20, 14, 34, 6, tzinfo=UTC).timestamp()
 GIB = 1024**3
@@ -97,6 +97,7 @@ class FakeSource:
         self.log = log if log is not None else LogBuffer()
         self.logs: LogSource = NoLogs()
         self.bells: list[RingBell] = []
+        self.playback: Playback | None = None
         self.archive: Archive = EmptyArchive()
         self.series: Mapping[str, Series] = series if series is not None else {}
         self.declared_env: Mapping[str, str] = {

@@ -82,6 +82,7 @@ class Overview(LogKeys):
             self.snapshot, face=self.FACE, read_only=self.face.read_only, watching=self._watching,
             searching=log.searching, following=log.following,
             panels=self._layout_now is None or not self._layout_now.strips, unwritten=self.face.may_write,
+            replay=self.source.playback is not None,
         )  # fmt: skip
 
     # --- painting ---

@@ -5,7 +5,7 @@ A screen of its own says how it is laid out (`lay_out`), and what of the stream 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -20,11 +20,13 @@ from console.ui.actions import Face, Situation, footer_keys, situation_of
 from console.ui.present import words
 from console.ui.present.frame import footer
 from console.ui.present.overview import Panel
+from console.ui.present.playbar import play_bar
 from console.ui.present.report import report
 from console.ui.present.spans import text_of
 from console.ui.screens.base import ActionScreen
 from console.ui.screens.help import HelpScreen
 from console.ui.screens.plan import PlanScreen
+from console.ui.source import Playback
 from console.ui.widgets.lines import LinesView
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ _LOG_PAINT_S = 0.1
 _CALM_PAINT_S = 1.0
 _CALM = (Verdict.STEPPING, Verdict.IDLE, Verdict.FINISHED, Verdict.STOPPED)
 _REPORT_LINES = 20
+_PLAY_STEP_S = 10.0
 
 
 class TargetScreen(ActionScreen):
@@ -69,7 +72,9 @@ class TargetScreen(ActionScreen):
 
     @property
     def situation(self) -> Situation:
-        return situation_of(self._snapshot, face=self.FACE, read_only=self.face.read_only)
+        return situation_of(
+            self._snapshot, face=self.FACE, read_only=self.face.read_only, replay=self.source.playback is not None
+        )
 
     # --- what a screen of its own says ---
 
@@ -174,12 +179,21 @@ class TargetScreen(ActionScreen):
         widget.view = panel.view
 
     def put_footer(self) -> None:
-        self.put("footer", Panel((footer(*footer_keys(self.situation), self.size.width),)))
+        line = footer(*footer_keys(self.situation), self.size.width)
+        playback = self.source.playback
+        if playback is None:
+            self.put("footer", Panel((line,)))
+            return
+        bar = play_bar(
+            self._snapshot.at, playback.position_s, playback.length_s, playback.speed, playback.marks,
+            self.size.width, self.look, is_paused=playback.is_paused,
+        )  # fmt: skip
+        self.put("footer", Panel((bar, line)))
 
     @property
     def footer_rows(self) -> int:
         """Rows that are the footer's."""
-        return 1
+        return 1 if self.source.playback is None else 2
 
     # --- keys that every screen has ---
 
@@ -191,6 +205,32 @@ class TargetScreen(ActionScreen):
 
     def act_runs(self) -> None:
         self.face.show_face(Face.RUNS)
+
+    def act_play(self) -> None:
+        self._play(lambda playback: playback.toggle())
+
+    def act_play_back(self) -> None:
+        self._play(lambda playback: playback.step(-_PLAY_STEP_S))
+
+    def act_play_on(self) -> None:
+        self._play(lambda playback: playback.step(_PLAY_STEP_S))
+
+    def act_play_faster(self) -> None:
+        self._play(lambda playback: playback.faster(1))
+
+    def act_play_slower(self) -> None:
+        self._play(lambda playback: playback.faster(-1))
+
+    def act_play_next(self) -> None:
+        self._play(lambda playback: playback.to_mark(1))
+
+    def act_play_previous(self) -> None:
+        self._play(lambda playback: playback.to_mark(-1))
+
+    def _play(self, how: Callable[[Playback], None]) -> None:
+        if self.source.playback is not None:
+            how(self.source.playback)
+            self.refresh_now()
 
     def act_gpus(self) -> None:
         self.face.show_face(Face.GPUS)

@@ -1,0 +1,194 @@
+"""A recording played back: at each moment the screens' own snapshot, joined by the code that joins it live."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from console.engine import Engine, replay
+from console.engine.replay import Replay, target_of
+from console.engine.tape import Piece, Tape, load, save
+from console.model import Snapshot, Stage, StageState, Verdict
+from console.protocol import CudaRecord, ExitRecord, Growth, HostStage, LogIdent, ProcId, RunRecord
+from console.reasons import ConsoleError
+
+GIB = 1 << 30
+BT = 1000.0
+WALL = 1_800_000_000.0
+_STEPS = [f"[14:31:{n:02d}] step {n}/60 | loss 1.{900 - n} | tok/s 21,4{n:02d}\n" for n in range(1, 21)]
+_LOG = "export API_KEY=sk-abcdefghijklmnopqrstuvwxyz012345\nloading\n" + "".join(_STEPS)
+
+
+def tape(**changes: object) -> Tape:
+    """Killing 0-4 s, spawned at 5 s, contexts at 10 s, a step a second from 15 s on, killed by signal 9 at 36 s."""
+    run = RunRecord(
+        id="r-1", name="slammed6", boot="b/1", state="ended", operator="ops1", accepted_bt=BT, accepted_wall=WALL,
+        argv=("/root/run.sh", "--token=hunter2hunter2hunter2"), cwd="/root",
+        log=LogIdent(path="/workspace/train.log", dev=1, inode=1),
+        stages={
+            "killing": HostStage(state="done", began_bt=BT, ended_bt=BT + 4, evidence="2 pids"),
+            "cache": HostStage(state="skipped", began_bt=BT + 4, ended_bt=BT + 4, why="no cache configured"),
+            "spawned": HostStage(state="done", began_bt=BT + 4, ended_bt=BT + 6, evidence="pid 7"),
+        },
+        spawned_bt=BT + 5, main=ProcId(pid=7, start=100),
+        cuda=CudaRecord(
+            contexts=(0, 1), expected=2, rule="nvml pid in tree", source="nvml", first_bt=BT + 8, complete_bt=BT + 10
+        ),
+        gpu_peak={"0": 71 * GIB, "1": 71 * GIB},
+        exit=ExitRecord(signal=9, ended_bt=BT + 36, ended_wall=WALL + 36, lived_s=31.0, all_gone=True),
+    )  # fmt: skip
+    records = [
+        Growth(k="gpukind", bt=BT, kinds=[[i, f"GPU-{i}", "H200", 140 * GIB, 700_000] for i in (0, 1)], source="nvml"),
+        Growth(k="who", bt=BT + 5, who=[(7, 100, 1, "python")]),
+    ]
+    for second in range(37):
+        used = GIB // 2 if second < 8 else 71 * GIB
+        rows: list[list[int | None]] = [[i, used, 0 if second < 8 else 97, 600_000, 60, 1755, 0] for i in (0, 1)]
+        held = [] if second < 8 else [0] if second < 10 else [0, 1]
+        records.append(Growth(k="gpu", bt=BT + second, gpus=rows, held=held))
+        if second >= 5:
+            records.append(Growth(k="proc", bt=BT + second, procs=[(7, "R", GIB, 200 * second)]))
+        if second >= 15:
+            size = len(_LOG) - sum(map(len, _STEPS[second - 14 :]))
+            records.append(Growth(k="log", bt=BT + second, size=min(len(_LOG), size)))
+    known: dict[str, object] = {
+        "target": "ct200", "made_at": WALL, "run": run, "records": tuple(records), "log": (Piece(0, _LOG),),
+        "log_bytes": len(_LOG), "roles": {"target": (0,), "drafter": (1,)}, "expected": 2,
+    }  # fmt: skip
+    return Tape(**(known | changes))  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def played(one: Tape) -> AsyncIterator[tuple[Engine, Replay]]:
+    player = Replay(one)
+    player.is_paused = True
+    engine = Engine(one.target, target_of(one), operator="ops", origin="here", read_only=True, tape=player)
+    task = asyncio.create_task(engine.run())
+    try:
+        yield engine, player
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def shows(engine: Engine, what: Callable[[Snapshot], bool]) -> Snapshot:
+    found = await asyncio.wait_for(engine.until(lambda now: now if what(now) else None, None), 30)
+    assert found is not None
+    return found
+
+
+def states(snapshot: Snapshot) -> list[StageState]:
+    return [stage.state for stage in snapshot.stages]
+
+
+async def test_each_moment_is_shown_as_it_was_whatever_the_order_of_jumps() -> None:
+    async with played(tape()) as (engine, player):
+        player.seek(1 + 9.0)
+        loading = await shows(engine, lambda now: now.gpus.contexts == (0,))
+        player.seek(1 + 30.0)
+        stepping = await shows(engine, lambda now: now.verdict is Verdict.STEPPING and now.progress.step == 16)
+        player.seek(1 + 40.0)
+        dead = await shows(engine, lambda now: now.verdict is Verdict.ENDED and now.progress.step == 20)
+        player.seek(1 + 2.0)
+        killing = await shows(engine, lambda now: now.active_stage is Stage.KILLING)
+
+    assert loading.verdict is Verdict.LAUNCHING
+    assert loading.active_stage is Stage.CUDA
+    assert [gpu.role for gpu in loading.gpus.gpus] == ["target", "drafter"]
+    assert loading.progress.step is None
+    assert states(stepping)[4] is StageState.DONE
+    assert stepping.run is not None
+    assert stepping.run.alive
+    assert stepping.at == pytest.approx(WALL + 30.0)
+    assert dead.run is not None
+    assert dead.run.exit is not None
+    assert dead.run.exit.signal == 9
+    assert killing.run is not None
+    assert killing.run.exit is None
+    assert killing.progress.step is None
+
+
+async def test_curves_log_and_stages_are_joined_by_time() -> None:
+    async with played(tape()) as (engine, player):
+        player.seek(1 + 30.0)
+        await shows(engine, lambda now: now.progress.step == 16 and now.verdict is Verdict.STEPPING)
+        memory = engine.series["gpu_memory:0"].points
+        power = engine.series["gpu_power:1"].points
+        last = engine.last_lines(1)
+
+    assert [point.value / GIB for point in memory if point.at <= WALL + 7] == [0.5] * 8
+    assert memory[-1].at <= WALL + 30.5
+    assert power[-1].value == 600.0
+    assert last == [_STEPS[15].rstrip()]
+
+
+async def test_it_runs_at_the_speed_that_is_asked_for_and_stops() -> None:
+    async with played(tape()) as (engine, player):
+        player.speed = 64.0
+        player.toggle()
+        await shows(engine, lambda now: now.verdict is Verdict.ENDED)
+        assert player.position_s >= 37
+        player.seek(3.0)
+        if not player.is_paused:
+            player.toggle()
+        here = player.position_s
+        await asyncio.sleep(0)
+        assert player.position_s == here
+        player.to_mark(1)
+        assert player.position_s == pytest.approx(5.0)
+        player.to_mark(-1)
+        assert player.position_s == pytest.approx(1.0)
+
+
+async def test_nothing_can_be_started_from_a_recording() -> None:
+    async with played(tape()) as (engine, player):
+        player.seek(20.0)
+        await shows(engine, lambda now: now.run is not None)
+
+        with pytest.raises(ConsoleError):
+            await engine.plan("restart")
+
+
+def test_a_recording_is_written_privately_once_and_without_secrets(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+
+    save(tape(), path)
+
+    text = path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "sk-abcdefgh" not in text
+    assert "hunter2" not in text
+    again = load(path)
+    assert again.log_bytes == sum(len(piece.text) for piece in again.log)  # offsets still mean what was noted
+    assert again.read(len(_LOG) - 5, 100) == _LOG[-5:].encode()
+    with pytest.raises(ConsoleError, match="exists"):
+        save(tape(), path)
+
+
+def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("{}")
+    (tmp_path / "y").write_text('{"schema": 9, "target": "t", "made_at": 1, "run": {"id": "r"}}')
+
+    with pytest.raises(ConsoleError, match="is no recording"):
+        load(tmp_path / "x")
+    with pytest.raises(ConsoleError, match="newer console"):
+        load(tmp_path / "y")
+
+
+async def test_a_recording_can_be_recorded_again() -> None:
+    one = tape()
+    async with played(one) as (engine, player):
+        player.seek(player.length_s)
+        await shows(engine, lambda now: now.verdict is Verdict.ENDED)
+
+        copy = await engine.tape_of("slammed6")
+        with pytest.raises(ConsoleError):
+            await engine.tape_of("another")
+
+    assert (copy.records, copy.log, copy.log_bytes) == (one.records, one.log, one.log_bytes)
+    assert replay.target_of(copy).gpus.roles == one.roles
