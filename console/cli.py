@@ -12,14 +12,14 @@ from typing import Any
 import click
 
 from console import __version__
-from console.commands import logformats, looking, past, runs, setup
+from console.commands import logformats, looking, past, replay, runs, setup
 from console.commands.options import JSON, Called
 from console.reasons import ConsoleError, Exit, Reason
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _COMMANDS = (
     setup.open_, runs.restart, runs.wait, runs.stop, looking.status, looking.logs, looking.explain, looking.doctor,
-    looking.diagnose, logformats.formats, past.history, past.compare, past.metrics, past.watch,
+    looking.diagnose, replay.replay, logformats.formats, past.history, past.compare, past.metrics, past.watch,
     setup.init, setup.demo,
 )  # fmt: skip
 

@@ -58,14 +58,16 @@ def _merged(recorded: Series, watched: Series | None) -> Series:
         return recorded
     times = [point.at for point in watched.points]
     points = [(point.at, point.value) for point in watched.points]
+    fresh: list[tuple[float, float]] = []
     at = 0
     for point in recorded.points:
         while at < len(times) and times[at] < point.at - _SAME_S:
             at += 1
-        if at == len(times) or times[at] > point.at + _SAME_S:
-            points.append((point.at, point.value))
+        near = [value for when, value in points[at : at + 3] if abs(when - point.at) <= _SAME_S]
+        if point.value not in near:  # another value is news, however near: the last one before a death, for one
+            fresh.append((point.at, point.value))
     merged = Series(_CAPACITY)
-    for when, value in sorted(points):
+    for when, value in sorted([*points, *fresh]):
         if merged.last is not None and when - merged.last.at > GAP_S:
             merged.gap()
         merged.add(when, value)

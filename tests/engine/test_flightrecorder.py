@@ -49,6 +49,7 @@ async def test_death_that_nobody_watched_is_seen_by_a_console_that_comes_later(l
     )
     (lab.folder / "new").rename(gpus)
     until(lambda: any(line["gpus"][0][1] == 71 * GIB for line in lines(directory, "gpu")), 15, "a sample of its use")
+    until(lambda: lines(directory, "proc"), 15, "a sample of its processes")
 
     os.kill(pid, signal.SIGKILL)
     died_bt = ended(directory)["ended_bt"]
@@ -96,7 +97,8 @@ def test_recorded_samples_stand_before_and_between_those_that_were_watched() -> 
     for at in (100.0, 101.0, 200.0):
         watched.add(at, at)
     records = [
-        Growth(k="gpu", bt=bt, gpus=[[0, int(bt * 10), 50, 600_000]]) for bt in (10.0, 90.0, 101.2, 150.0, 250.0)
+        Growth(k="gpu", bt=bt, gpus=[[0, 101 if bt == 101.2 else int(bt * 10), 50, 600_000]])
+        for bt in (10.0, 90.0, 101.2, 150.0, 250.0)
     ]
 
     gpucurves.join(series, records, lambda bt: bt)
