@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from console import protocol
 from console.engine import requests
+from console.engine.replay import Replay
 from console.link.link import Link
 from console.reasons import ConsoleError, Reason
 from console.state.linekind import error_shape
@@ -30,7 +31,7 @@ _Key = tuple[str, int, int, bool]
 class LogReader:
     """Every method raises `ConsoleError`: no link, or a file that isn't there or can't be read."""
 
-    def __init__(self, link: Link, template: str, now: Callable[[], float]) -> None:
+    def __init__(self, link: Link | Replay, template: str, now: Callable[[], float]) -> None:
         self._link, self._template, self._now = link, template, now
         self._kept: OrderedDict[_Key, Stretch] = OrderedDict()
         self._kept_bytes = 0

@@ -204,6 +204,10 @@ class Replay:
     def retry_now(self) -> None:
         """There is nothing to try again."""
 
+    @property
+    def has_bulk(self) -> bool:
+        return True
+
     def next_id(self) -> int:
         return next(self._ids)
 

@@ -74,9 +74,9 @@ async def test_death_that_nobody_watched_is_seen_by_a_console_that_comes_later(l
     memory = engine.series["gpu_memory:0"].points
     died_at = shown.run.exit.at
     assert died_at is not None
-    before = [point for point in memory if point.at <= died_at]
-    assert before[-1].value == 71 * GIB
-    assert died_at - before[-1].at < 30.0  # a second, where the machine has time
+    last = [point for point in memory if point.value > GIB][-1]
+    assert last.value == 71 * GIB
+    assert -2.0 < died_at - last.at < 30.0  # clocks are set by one round trip; the machine may be busy
     assert lines(directory, "exit")[0]["bt"] >= died_bt
     assert lines(directory, "proc")[-1]["procs"][0][0] == pid
 
