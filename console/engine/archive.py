@@ -8,21 +8,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from console.engine.oldlogs import OldLogs
 from console.engine.past import Past
 from console.history import ledger
 from console.history.entry import Entry, Runs
 from console.history.samples import Curves
-from console.model import Snapshot
+from console.model import LinkState, Snapshot
 from console.reasons import ConsoleError, Exit, Reason
 
 T = TypeVar("T")
+_LOOK_EVERY_S = 60.0
 
 
 class Archive:
     """Answers from the ledger. Every method raises ConsoleError(LEDGER_UNUSABLE, RUN_UNKNOWN)."""
 
-    def __init__(self, past: Past, target: str, snapshot: Callable[[], Snapshot]) -> None:
+    def __init__(self, past: Past, target: str, snapshot: Callable[[], Snapshot], logs: OldLogs) -> None:
         self._past, self._target, self._snapshot = past, target, snapshot
+        self._logs, self._looked_at = logs, float("-inf")
+
+    async def look_at_logs(self) -> None:
+        """Take up logs of which no run is known, once a minute at most; nothing where the host can't be asked."""
+        now = self._snapshot()
+        if not self._past.place or now.link.state is not LinkState.UP or now.at - self._looked_at < _LOOK_EVERY_S:
+            return
+        self._looked_at = now.at
+        current = now.run.log_path if now.run is not None else None
+        taken = self._past.log_paths | {current or "", now.log.path or ""}
+        if not await self._logs.update(self._past.place, taken):
+            self._looked_at = float("-inf")
 
     async def _flush(self) -> None:
         """Have what is known by now of the live run written down, within a moment."""
@@ -31,12 +45,14 @@ class Archive:
     async def runs(self, limit: int = 100, since: int = 0) -> Runs:
         """Return the newest runs; with `since` those that have changed after that seq."""
         await self._flush()
+        await self.look_at_logs()
         rows = await self._ask(lambda book, place: book.entries(place, self._target, limit, since))
         return Runs(rows=tuple(rows), seq=max((row.seq for row in rows), default=since))
 
     async def run(self, which: str) -> tuple[Entry, Curves]:
         """Return the newest run of this id or name with its curves, as far as they are kept."""
         await self._flush()
+        await self.look_at_logs()
 
         def read(book: ledger.Ledger, place: str) -> tuple[Entry, Curves] | None:
             row = book.entry(place, self._target, which)

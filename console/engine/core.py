@@ -22,6 +22,7 @@ from console.engine import diagnosis, gpucurves, requests
 from console.engine.archive import Archive
 from console.engine.following import Following
 from console.engine.logreader import LogReader
+from console.engine.oldlogs import OldLogs
 from console.engine.past import Past
 from console.engine.replay import Replay, record
 from console.engine.tape import Tape
@@ -85,7 +86,8 @@ class Engine:
         self.logs = LogReader(self._link, target.log or "", self.now)
         baseline = target.metrics.baseline if isinstance(target.metrics.baseline, str) else None
         self._past = Past(name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now)
-        self.archive = Archive(self._past, name, lambda: self.snapshot)
+        self._old_logs = OldLogs(self.logs, self._past.book, name, target.metrics)
+        self.archive = Archive(self._past, name, lambda: self.snapshot, self._old_logs)
         """The runs of before, and what is kept of this one."""
         self._snapshot: Snapshot | None = None
         self._changed = asyncio.Event()
@@ -370,6 +372,7 @@ class Engine:
         hello = self.hello = event.hello
         self._following.set_clock(now - hello.bt)
         self._following.set_zone(hello.utc_offset_s, now - hello.wall)
+        self._old_logs.utc_offset_s = hello.utc_offset_s
         started(self._tasks, self._watch(), "watch")  # before anybody is told, and asks for something else first
         self._feed(
             events.LinkWentUp(

@@ -146,6 +146,11 @@ class Past:
         if self._known.get(run) != row:
             self._due[run] = row
 
+    @property
+    def log_paths(self) -> frozenset[str]:
+        """The logs of the runs that the host tells of."""
+        return frozenset(each.log.path for each in self._records.values() if each.log is not None)
+
     # -- what is asked ------------------------------------------------------------------------------------------------
 
     def cache_of(self, overrides: Overrides) -> str:

@@ -80,6 +80,14 @@ class Ledger:
             if curves:
                 self._bound_samples(where)
 
+    def replace(self, place: str, target: str, entries: Sequence[Entry], curves: Mapping[str, Curves]) -> None:
+        """Write rows of logs and their curves over those of before: a log was read anew, wholly."""
+        where = {"place": place, "target": target}
+        with _transaction(self._connection):
+            for entry in entries:
+                self._connection.execute(_DROP_SAMPLES, {**where, "id": entry.id})
+        self.record(place, target, entries, curves)
+
     def _write(self, row: dict[str, Any]) -> None:
         seq = self._connection.execute("SELECT seq FROM counter").fetchone()[0] + 1
         if self._connection.execute(_UPSERT, {**row, "seq": seq}).rowcount:
@@ -244,6 +252,7 @@ _SWEEP = (
 )
 _ANNOTATE = "UPDATE runs SET annotation = ?, seq = ? WHERE place = ? AND target = ? AND id = ?"
 _GET_SAMPLES = "SELECT data FROM samples WHERE place = :place AND target = :target AND id = :id"
+_DROP_SAMPLES = "DELETE FROM samples WHERE place = :place AND target = :target AND id = :id"
 _PUT_SAMPLES = (
     "INSERT INTO samples (place, target, id, data) VALUES (:place, :target, :id, :data)"
     " ON CONFLICT (place, target, id) DO UPDATE SET data = excluded.data"

@@ -92,11 +92,19 @@ def _operators(before: Snapshot | None, now: Snapshot) -> Iterator[Happening]:
             fields={"action": "restart", "replaced": run.replaced, **fields},
         )  # fmt: skip
         old = None
-    if run.stopping_by and run.stopping_by != (old.stopping_by if old is not None else None) and run.alive:
-        yield Happening(
-            at=now.at, kind=Kind.OPERATOR, text=f"{run.stopping_by} stops {run.name}",
-            fields={"action": "stop", **fields, "operator": run.stopping_by},
-        )  # fmt: skip
+    by = _stopped_by(run)
+    if by is None or by == (_stopped_by(old) if old is not None else None) or (before is None and run.exit is not None):
+        return
+    end = run.exit.at if run.exit is not None and run.exit.at is not None else now.at
+    yield Happening(
+        at=min(end, now.at), kind=Kind.OPERATOR, text=f"{by} stops {run.name}",
+        fields={"action": "stop", **fields, "operator": by},
+    )  # fmt: skip
+
+
+def _stopped_by(run: Run) -> str | None:
+    """Who stops it, or has: a quick stop is over before anybody sees it under way."""
+    return (run.exit.by if run.exit is not None else None) or run.stopping_by
 
 
 # -- stages -----------------------------------------------------------------------------------------------------------

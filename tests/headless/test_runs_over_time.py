@@ -264,3 +264,22 @@ def test_a_run_that_has_ended_never_becomes_steady() -> None:
     over = replace(fixtures.STOPPED, progress=Progress())
 
     assert follow.judge(over, "steady").settled
+
+
+def test_logs_of_which_no_run_is_known_are_listed_and_compared(console: Console, two_runs: tuple[str, str]) -> None:
+    logs = console.host.folder / "host"
+    whole = (logs / f"train_{two_runs[0]}.log").read_text()
+    (logs / "train_ancient.log").write_text(whole)
+    (logs / "train_other.log").write_text("nothing of a training\n")
+
+    listed = console("history")
+    found = console("compare", "ancient", two_runs[0], "--json").json
+
+    rows = {line.split()[0]: line for line in listed.out.splitlines()}
+    assert " log only " in rows["ancient"]
+    assert " log only " in rows["other"]
+    assert found["a"] == "ancient"
+    assert found["tok_s"]["a"] == pytest.approx(21_500, rel=0.05)
+    assert found["diff"] is None
+    (logs / "train_ancient.log").unlink()
+    (logs / "train_other.log").unlink()

@@ -122,3 +122,12 @@ def test_before_the_host_has_spoken_nothing_is_told() -> None:
 
     assert happenings(None, quiet) == []
     assert told(quiet, HEALTHY, Kind.STAGE)
+
+
+def test_a_stop_that_was_quicker_than_we_looked_is_told_once() -> None:
+    (quick,) = told(HEALTHY, STOPPED, Kind.OPERATOR)
+    stopping = replace(HEALTHY, run=replace(HEALTHY.run, stopping_by="ops1"))
+
+    assert (quick.text, quick.fields["action"], quick.at) == ("ops1 stops slammed5", "stop", NOW - 180)
+    assert [each.text for each in told(HEALTHY, stopping, Kind.OPERATOR)] == ["ops1 stops slammed5"]
+    assert told(stopping, STOPPED, Kind.OPERATOR) == []
