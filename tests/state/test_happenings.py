@@ -126,7 +126,7 @@ def test_before_the_host_has_spoken_nothing_is_told() -> None:
 
 def test_a_stop_that_was_quicker_than_we_looked_is_told_once() -> None:
     (quick,) = told(HEALTHY, STOPPED, Kind.OPERATOR)
-    stopping = replace(HEALTHY, run=replace(HEALTHY.run, stopping_by="ops1"))
+    stopping = replace(HEALTHY, run=replace(fixtures.RUN, stopping_by="ops1"))
 
     assert (quick.text, quick.fields["action"], quick.at) == ("ops1 stops slammed5", "stop", NOW - 180)
     assert [each.text for each in told(HEALTHY, stopping, Kind.OPERATOR)] == ["ops1 stops slammed5"]
