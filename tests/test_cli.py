@@ -17,7 +17,7 @@ from console.cli import cli
 from console.commands.options import Seconds
 from tests.headless.running import call
 
-LATER = ("history", "compare", "watch", "metrics", "replay", "tmux")
+LATER = ("tmux",)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["restart", "--help"], ["demo", "--help"], ["--version"]])

@@ -42,7 +42,7 @@ SITUATIONS = [
     for face in ConsoleApp.SCREENS
     for flags in itertools.product((False, True), repeat=len(_FLAGS))
     if face == Face.OVERVIEW or not flags[4]  # first contact is a page of the overview
-]
+] + [Situation(verdict=verdict, face=Face(face), replay=True) for verdict in Verdict for face in ConsoleApp.SCREENS]
 
 
 @pytest.fixture(autouse=True)
