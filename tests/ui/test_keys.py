@@ -31,7 +31,7 @@ from tests.ui import fixtures
 from tests.ui.fixtures import FakeSource, raw, replace
 from tests.waiting import until_async
 
-_FLAGS = ("run_alive", "good_run", "comparing", "link_lost", "contact", "unwritten")
+_FLAGS = ("run_alive", "good_run", "comparing", "link_lost", "contact", "unwritten", "replay")
 # What later screens will bring; until then these keys are neither shown nor bound.
 LATER = {"[", "]", "t"}
 NEVER = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+z", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+d"}

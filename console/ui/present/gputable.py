@@ -100,7 +100,7 @@ class _Rows:
             "°C": _Column("°C", 5, self._heat),
             "clock": _Column("clock", 11, self._clock),
             "pid": _Column("pid", 8, self._pid),
-            "owner": _Column("  owner", min(26, owners + 2), self._owner, left=True),
+            "owner": _Column("  owner", max(7, min(26, owners + 2)), self._owner, left=True),
         }
         taken = set()
         for name in ("GiB", "busy", "left", "power", "peak", "°C", "pid", "owner", "clock"):
