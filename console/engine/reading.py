@@ -24,6 +24,11 @@ TURN_S = 0.005
 REST = 1.0
 """Reading may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would count
 others' work as ours, and the log would fall behind."""
+FLOOD_REST = 4.0
+"""In a flood a fifth: nobody reads it all, what is too much is skipped by the host, and the newest comes as soon."""
+FLOOD_S = 1.5
+"""So much more CPU time than its lasting share, and it is a flood: a log that is opened takes less."""
+LASTING_SHARE = 0.2
 OWED_BYTES = CREDIT_BYTES // 4
 """Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
 
@@ -36,6 +41,7 @@ class Reading:
         self._unread: deque[Piece] = deque()
         self._owed_bytes = 0
         self._next: asyncio.Handle | None = None
+        self._spent_s = self._spent_until = 0.0
 
     def put(self, event: LogEvent, data: bytes, now: float) -> None:
         """Read it at once where nothing waits, else in its turn."""
@@ -60,7 +66,16 @@ class Reading:
             self._read(event, data, now)
             took_s = time.thread_time() - began
             if took_s >= TURN_S:  # also where nothing is left: what comes next waits
-                self._next = asyncio.get_running_loop().call_later(took_s * REST, self._go_on)
+                loop = asyncio.get_running_loop()
+                rest = FLOOD_REST if self._is_flooded(took_s, loop.time()) else REST
+                self._next = loop.call_later(took_s * rest, self._go_on)
+
+    def _is_flooded(self, took_s: float, now: float) -> bool:
+        """Add a turn to what was spent, from which the lasting share is paid back as time passes."""
+        paid_s = (now - self._spent_until) * LASTING_SHARE
+        self._spent_s, self._spent_until = max(0.0, self._spent_s - paid_s) + took_s, now
+        self._spent_s = min(self._spent_s, 2 * FLOOD_S)
+        return self._spent_s > FLOOD_S
 
     def _owe(self, size_bytes: int) -> None:
         self._owed_bytes += size_bytes

@@ -98,3 +98,30 @@ async def test_each_costly_slice_is_followed_by_a_rest_of_the_same_length(monkey
     await until_async(lambda: read == [3])
 
     assert delays == [pytest.approx(0.03)] * 3
+
+
+async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s, read, delays = [0.0], [0], list[float]()
+    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
+    loop = asyncio.get_running_loop()
+    call_later: Callable[..., asyncio.TimerHandle] = loop.call_later
+
+    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        if getattr(callback, "__self__", None) is not flood:
+            return call_later(delay, callback, *args, **kwargs)
+        delays.append(delay)
+        return call_later(0.0, callback, *args, **kwargs)
+
+    def costly(event: LogEvent, data: bytes, now: float) -> None:
+        cpu_s[0] += 0.6
+        read[0] += 1
+
+    flood = Reading(costly, lambda count: None)
+    monkeypatch.setattr(loop, "call_later", noting)
+    for number in range(4):
+        flood.put(chunk(2 * number, b"x\n"), b"x\n", 0.0)
+
+    await until_async(lambda: read == [4])
+
+    # 0.6 s and 1.2 s may be a log that is opened; more than 1.5 s within no time is a flood.
+    assert delays == [pytest.approx(0.6), pytest.approx(0.6), pytest.approx(2.4), pytest.approx(2.4)]
