@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,11 @@ from console.headless.session import operator, origin
 from console.reasons import Exit
 from console.ui.app import ConsoleApp
 from console.ui.palette import ExtraCommand
+
+_SETTLED_S = 3.0
+"""So long after the first picture what stays for good is there: asyncssh, plotext, the first screen, the link."""
+_COLLECT_AFTER = 10_000
+"""Fresh objects; Python's own 700 are made by one paint."""
 
 
 def no_config_yet(path: Path | None) -> bool:
@@ -46,6 +52,7 @@ def run(
     entry: ConfigEntry | None = None,
 ) -> int:
     """Show the target until the operator quits; return the exit code. `entry`: its place in the config file."""
+    gc.disable()  # until `_settle`
     engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only)
     app = _App(engine, read_only=read_only, ascii_only=ascii_only, light=light, extra=commands, entry=entry)
     return asyncio.run(_run(engine, app))
@@ -76,8 +83,23 @@ async def _watch(engine: Engine, painted: asyncio.Event) -> None:
     await engine.run()
 
 
+async def _settle(painted: asyncio.Event) -> None:
+    """Look at what was there at the start once, and never again: it is 100,000 objects, and looking at them all takes
+    50 ms, again and again, during which no key is served. Before that nothing is collected: it would hold up the first
+    picture."""
+    try:
+        await painted.wait()
+        await asyncio.sleep(_SETTLED_S)
+        gc.collect()
+        gc.freeze()
+    finally:
+        gc.set_threshold(_COLLECT_AFTER, 10, 10)
+        gc.enable()
+
+
 async def _run(engine: Engine, app: _App) -> int:
     watching = asyncio.create_task(_watch(engine, app.painted))
+    settling = asyncio.create_task(_settle(app.painted))
     watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGHUP, signal.SIGTERM):  # a closed pane is a quit: what we started is tidied up
@@ -85,8 +107,9 @@ async def _run(engine: Engine, app: _App) -> int:
     try:
         await app.run_async()
     finally:
+        settling.cancel()
         watching.cancel()
-        await asyncio.wait([watching])
+        await asyncio.wait([watching, settling])
     if not watching.cancelled() and (failure := watching.exception()) is not None:
         raise failure
     return app.return_code or Exit.OK
