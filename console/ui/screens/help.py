@@ -64,31 +64,32 @@ class HelpScreen(ModalScreen[None]):
         self._situation = situation
 
     def compose(self) -> ComposeResult:
+        # With its rows from the beginning: an empty dialog would be laid out and painted first.
+        view = LinesView(id="rows")
+        view.ascii_only = getattr(self.app, "ascii_only", False)
         with VerticalScroll(id="dialog", classes="help") as dialog:
             dialog.border_title = "keys"
-            yield LinesView(id="rows")
+            self._fill(dialog, view)
+            yield view
 
     @property
     def _dialog(self) -> VerticalScroll:
         return self.query_one("#dialog", VerticalScroll)
 
     def on_mount(self) -> None:
-        self.query_one("#rows", LinesView).ascii_only = getattr(self.app, "ascii_only", False)
         self.watch(self._dialog, "scroll_y", self._hint, init=False)
         self._dialog.focus()
-        self._show()
 
     def on_resize(self, event: Resize) -> None:
-        self._show()
+        self._fill(self._dialog, self.query_one("#rows", LinesView))
+        self.call_after_refresh(self._hint)
 
-    def _show(self) -> None:
+    def _fill(self, dialog: VerticalScroll, view: LinesView) -> None:
         outer = min(_WIDEST, self.app.size.width)
-        self._dialog.styles.width = outer
+        dialog.styles.width = outer
         rows = help_rows(self._situation, outer - 6)
-        view = self.query_one("#rows", LinesView)
         view.styles.height = len(rows)
         view.view = rows
-        self.call_after_refresh(self._hint)
 
     def _hint(self) -> None:
         """Say at the border that there is more, so that no group is missed."""

@@ -23,7 +23,15 @@ class RoleStyles(Widget):
     """Turns roles into styles by the app's component classes, so that every colour is a theme variable."""
 
     ascii_only = reactive(False)
+    _base_style: Style | None = None
     _role_styles: dict[tuple[Role, bool], Style] | None = None
+
+    @property
+    def base_style(self) -> Style:
+        """The widget's own style. Textual puts `rich_style` together from all ancestors each time it is asked for."""
+        if self._base_style is None:
+            self._base_style = self.rich_style
+        return self._base_style
 
     def style_of(self, role: Role, bold: bool) -> Style:
         if self._role_styles is None:
@@ -31,18 +39,18 @@ class RoleStyles(Widget):
         style = self._role_styles.get((role, bold))
         if style is None:
             # Only what the role sets: the ground is the widget's own, which changes with the verdict.
-            style = self.rich_style + self.app.get_component_styles(f"role--{role}").partial_rich_style
+            style = self.base_style + self.app.get_component_styles(f"role--{role}").partial_rich_style
             style = style + Style(bold=True) if bold else style
             self._role_styles[role, bold] = style
         return style
 
     def notify_style_update(self) -> None:
-        self._role_styles = None
+        self._base_style = self._role_styles = None
         super().notify_style_update()
 
     def strip_of(self, line: Line, width: int) -> Strip:
         """Render a line to exactly `width` cells."""
-        base = self.rich_style
+        base = self.base_style
         segments = []
         for span in line:
             text = to_ascii(span.text) if self.ascii_only else span.text
