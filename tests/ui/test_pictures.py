@@ -176,3 +176,21 @@ def test_events(size: tuple[int, int], snap_compare: Compare) -> None:
     rows = (pastruns.LIVE, *(replace(row, ended_wall=row.accepted_wall + 3000) for row in pastruns.ROWS[1:]))
     app = ConsoleApp(pastruns.source(rows), zone=UTC)
     assert snap_compare(app, terminal_size=size, run_before=_while_away)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_log_screen(size: tuple[int, int], snap_compare: Compare) -> None:
+    assert snap_compare(_app("healthy"), terminal_size=size, run_before=_after("3", shows="following"))
+
+
+@pytest.mark.parametrize("scene", ["failed", "link", "launching"])
+def test_log_screen_when_somebody_is_needed(scene: str, snap_compare: Compare) -> None:
+    assert snap_compare(_app(scene), terminal_size=(80, 24), run_before=_after("3", shows="log"))
+
+
+def test_log_screen_searching(snap_compare: Compare) -> None:
+    async def before(pilot: Pilot[Any]) -> None:
+        await _after("3", "slash", *"drafter", "enter", shows="hit 2 of 2")(pilot)
+        await _after("w", "ampersand", "s", "t", "e", "p", shows="shows only them")(pilot)
+
+    assert snap_compare(_app("healthy"), terminal_size=(80, 24), run_before=before)

@@ -44,6 +44,7 @@ def log_title(snapshot: Snapshot, width: int, look: Look, shown: LogShown, *, na
     facts: list[Sequence[Span]] = []
     right = _other(shown) if shown.other is not None else _right(snapshot, look, shown)
     said = _said(shown)
+    facts += [(span,) for span in said]  # first: what was asked for is what is looked for here
     whole_path = shown.other or log.path
     size_bytes = shown.size_bytes if shown.other is not None else log.size_bytes
     size = words.size(size_bytes) if size_bytes is not None else ""
@@ -51,7 +52,6 @@ def log_title(snapshot: Snapshot, width: int, look: Look, shown: LogShown, *, na
         path = words.one_line(os.path.basename(whole_path) if narrow or said else whole_path)
         furniture = 17 + sum(margin) + cells(size) + cells(right.text) + sum(cells(span.text) + 2 for span in said)
         facts.append((dim(clip(path, max(12, width - furniture))),))
-    facts += [(span,) for span in said]
     if size:
         facts.append((faint(size),))
     if shown.other is None:

@@ -354,7 +354,7 @@ class LogPane(RoleStyles, can_focus=True):
     def _line(
         self, mark: str, mark_role: Role, text: str, role: Role, bold: bool, width: int, *, cursor: bool = False
     ) -> Line:
-        if self.narrow:
+        if self.narrow and not self.log_view.wraps:
             text = _STAMP.sub("", text, count=1)
         text = one_line(text)[self._shift :]
         gutter = Span(f"{self._indent()}{mark} ", mark_role, True)
