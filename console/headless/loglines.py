@@ -138,7 +138,7 @@ async def _print_found(
     """Print the first errors, or the last lines that match a pattern, with what stands around them."""
     first: list[tuple[int, int]] = []
     last: deque[tuple[int, int]] = deque(maxlen=max(1, count))
-    offset, before, total = 0, 0, 0
+    offset, before, total, is_enough = 0, 0, 0, False
     while True:
         part = await engine.logs.count(place, query, offset)
         places = [(where, before + lines) for where, lines in part.found if where >= start]
@@ -146,7 +146,8 @@ async def _print_found(
         first += places[: max(0, count - len(first))]
         last.extend(places)
         before += part.lines
-        if part.to <= offset:
+        is_enough = query.errors and len(first) >= count
+        if part.to <= offset or is_enough:
             break
         offset = part.to
         if sys.stderr.isatty():
@@ -156,6 +157,8 @@ async def _print_found(
     shown = first if query.errors else list(last)[-count:] if count else []
     if not total:
         printer.note = f"no line of {output.one_line(os.fspath(place.path))} matches"
+    elif is_enough and total <= len(shown):
+        printer.note = "there may be more: -n asks for more"
     elif total > len(shown):
         printer.note = f"{len(shown):,} of {total:,} lines, the {'first' if query.errors else 'last'} ones; -n for more"
     printed = -1
