@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
-from . import gpu, procfs
+from . import gpu, gpushare, procfs
 
 GIB = 1 << 30
 # What may stay used above the level before: the driver's own bookkeeping after the last context went.
@@ -23,8 +23,9 @@ Sample = Dict[str, Any]
 class GpuWatch:
     """The keeper's view of the GPUs of one target."""
 
-    def __init__(self, simulated: Optional[str], expected: Optional[int]) -> None:
+    def __init__(self, simulated: Optional[str], expected: Optional[int], run_dir: str) -> None:
         self.sampler = gpu.Sampler(simulated)
+        self._outlet = gpushare.Outlet(run_dir, simulated)
         self.latest: Optional[Sample] = None
         self.baseline: Dict[int, int] = {}
         """Bytes used per GPU just before the launch."""
@@ -35,11 +36,16 @@ class GpuWatch:
     def start(self) -> None:
         self.sampler.start()
 
+    def close(self) -> None:
+        self.sampler.stop()
+        self._outlet.close()
+
     def poll(self) -> Optional[Sample]:
         """Take in a new sample, if one came."""
         sample = self.sampler.poll()
         if sample is not None:
             self.latest = sample
+            self._outlet.put(sample)
         return sample
 
     def await_sample(self, after_bt: float, timeout_s: float) -> Optional[Sample]:

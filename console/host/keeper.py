@@ -72,7 +72,7 @@ class Keeper:
         self._record = recorder.Recorder(asked.run_dir)
         self._lock = lock.TargetLock(os.path.join(asked.target_dir, "lock"))
         gpus: Dict[str, Any] = asked.spec.get("gpus") or {}
-        self._gpus = gpuwatch.GpuWatch(gpus.get("simulated"), gpus.get("expected"))
+        self._gpus = gpuwatch.GpuWatch(gpus.get("simulated"), gpus.get("expected"), asked.run_dir)
         self._control = request.Control(asked.run_dir)
         self._journal = journal.Journal(asked.run_dir, self._first_status(), self._record)
         self._transaction = transaction.Transaction(asked, self._journal, self._gpus, self._lock, self._pump)
@@ -99,7 +99,7 @@ class Keeper:
             raise
         finally:
             self._lock.release()
-            self._gpus.sampler.stop()
+            self._gpus.close()
             if self._login is not None:
                 self._login.close()
 

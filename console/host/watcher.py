@@ -16,6 +16,7 @@ from . import (
     discover,
     files,
     gpu,
+    gpueyes,
     holders,
     lock,
     naming,
@@ -65,9 +66,7 @@ class Watcher:
         self._tree = tree.Sampler()
         self._look: Optional[tree.Look] = None
         self._other = otherfile.OtherFile()
-        self._gpus = gpu.Sampler(self.simulated)
-        self._gpus.set_interval(self.interval_s)
-        self._gpus.start()
+        self._gpus = gpueyes.GpuEyes(self.simulated, self.interval_s)
         self._holders = holders.Holders()
         self._cuda_env = cudaenv.CudaEnv()
         self._peak: Dict[int, int] = {}
@@ -92,13 +91,13 @@ class Watcher:
     # -- for the loop ---------------------------------------------------------------------------------------------
 
     def fds(self) -> List[int]:
-        sampler = [self._gpus.fileno()] if self._gpus.fileno() >= 0 else []
         jobs = [self._hand_job.fd if self._hand_job else -1, self._other.fd]
-        return [*self._pidfds, *sampler, *(fd for fd in jobs if fd >= 0), *self._ears.fds()]
+        return [*self._pidfds, *self._gpus.fds(), *(fd for fd in jobs if fd >= 0), *self._ears.fds()]
 
     def due(self) -> float:
         """When to step again at the latest, on the monotonic clock."""
-        return min(self._look_at, self._procs_at) if self._hand_known else self._look_at
+        looks = min(self._look_at, self._gpus.due())
+        return min(looks, self._procs_at) if self._hand_known else looks
 
     def step(self, ready: Set[int]) -> None:
         now = time.monotonic()
@@ -124,7 +123,7 @@ class Watcher:
         self._alarm(time.monotonic())
 
     def close(self) -> None:
-        self._gpus.stop()
+        self._gpus.close()
         self._ears.close()
         if self._hand_job:
             self._hand_job.close()
@@ -159,8 +158,14 @@ class Watcher:
         holder = self._who_holds(now, changed or self._dirty)
         if not (changed or thorough or died or self._dirty or holder != (self._told or {}).get("lock")):
             return
+        self._gpus.follow(self._keeper_dir())
         self._start_discovery(now)
         self._tell_state(holder)
+
+    def _keeper_dir(self) -> Optional[str]:
+        """Where the newest keeper that lives leaves its samples: a target's keepers all look at the same GPUs."""
+        living = (record["id"] for record in self._runs.newest() if record["keeper_alive"])
+        return next((os.path.join(self._runs.directory, files.safe_name(run)) for run in living), None)
 
     def _listened(self) -> Dict[str, int]:
         """Where something changes when a keeper says something: the latest runs, new ones, the lock."""
