@@ -19,10 +19,10 @@ def ran(console: Console) -> Path:
     assert done.code == 0, done.err
     assert console("stop", "--yes").code == 0
     log = Path(done.json["log"])
-    lines = [STEP.format(number) for number in range(1, 30_001)]
+    lines = [STEP.format(number) for number in range(1, 3_001)]
     lines[9] = "RuntimeError: first"
     lines[10] = "somewhere in the middle"
-    lines[20_000] = "RuntimeError: second"
+    lines[2_000] = "RuntimeError: second"
     log.write_text("".join(f"{line}\n" for line in lines))
     log.with_name(log.name.replace(done.json["run"], "older")).write_text("one\ntwo\nValueError: three\n")
     return log
@@ -32,7 +32,7 @@ def test_errors_come_with_file_and_line_the_first_ones_first(console: Console, r
     done = console("logs", "--errors")
 
     assert done.code == 0, done.err
-    assert done.out.splitlines() == [f"{ran}:10: RuntimeError: first", f"{ran}:20001: RuntimeError: second"]
+    assert done.out.splitlines() == [f"{ran}:10: RuntimeError: first", f"{ran}:2001: RuntimeError: second"]
     assert console("logs", "--errors", "-n", "1").out.splitlines() == [f"{ran}:10: RuntimeError: first"]
 
 
@@ -47,9 +47,9 @@ def test_context_is_marked_as_such(console: Console, ran: Path) -> None:
 
 
 def test_grep_gives_the_last_matches_and_says_how_many_there_are(console: Console, ran: Path) -> None:
-    done = console("logs", "--grep", r"STEP 2999\d ".lower(), "-n", "2")
+    done = console("logs", "--grep", r"STEP 299\d ".lower(), "-n", "2")
 
-    assert done.out.splitlines() == [f"{ran}:{n}: {STEP.format(n)}" for n in (29_998, 29_999)]
+    assert done.out.splitlines() == [f"{ran}:{n}: {STEP.format(n)}" for n in (2_998, 2_999)]
     assert "2 of 10 lines, the last ones" in done.err
     assert "no line" in console("logs", "--grep", "zebra").err
 
@@ -77,10 +77,10 @@ def test_the_log_of_another_run_is_found_by_its_name(console: Console, ran: Path
 
 
 def test_since_goes_by_what_the_keeper_noted(console: Console, ran: Path) -> None:
-    everything = console("logs", "--since", "1h", "-n", "30000")
+    everything = console("logs", "--since", "1h", "-n", "3000")
 
     assert everything.code == 0, everything.err
-    assert len(everything.out.splitlines()) == 30_000
+    assert len(everything.out.splitlines()) == 3_000
     undated = console("logs", "--since", "1h", "--run", "older")
     assert undated.code == 3
     assert "log_undated" in undated.out
