@@ -92,6 +92,7 @@ class Engine:
         self._snapshot: Snapshot | None = None
         self._changed = asyncio.Event()
         self._announce: asyncio.TimerHandle | None = None
+        self._told_at = 0.0  # by the loop's clock
         self._tasks: asyncio.TaskGroup | None = None
         self._bug: Exception | None = None
         self._broken = asyncio.Event()
@@ -484,10 +485,12 @@ class Engine:
                 self._announce.cancel()
             self._tell()
         elif self._announce is None:
-            self._announce = asyncio.get_running_loop().call_later(_QUIET_S, self._tell)
+            loop = asyncio.get_running_loop()
+            self._announce = loop.call_at(max(loop.time(), self._told_at + _QUIET_S), self._tell)
 
     def _tell(self) -> None:
         self._announce = None
+        self._told_at = asyncio.get_running_loop().time()
         self._changed.set()
         try:
             for listener in list(self.on_change):

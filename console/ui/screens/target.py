@@ -5,6 +5,7 @@ A screen of its own says how it is laid out (`lay_out`), and what of the stream 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -60,6 +61,7 @@ class TargetScreen(ActionScreen):
         self._snapshot: Snapshot = self.source.snapshot
         self._shown_key: object = None
         self._flush: Timer | None = None
+        self._flushed_at = 0.0
 
     @property
     def face(self) -> ConsoleApp:
@@ -129,10 +131,14 @@ class TargetScreen(ActionScreen):
         if snapshot.verdict in _CALM and self.is_calm():
             return
         if self._flush is None:
-            self._flush = self.set_timer(_LOG_PAINT_S, self._flush_log)
+            wait_s = self._flushed_at + _LOG_PAINT_S - time.monotonic()
+            if wait_s > 0:
+                self._flush = self.set_timer(wait_s, self._flush_log)
+            else:  # nothing was painted lately: who waits for a line sees it now
+                self._flush_log()
 
     def _flush_log(self) -> None:
-        self._flush = None
+        self._flush, self._flushed_at = None, time.monotonic()
         self.sync_log()
 
     @staticmethod
