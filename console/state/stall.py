@@ -79,8 +79,11 @@ def is_overdue(state: TargetState, now: float) -> bool:
 
 
 def stalled(state: TargetState, now: float) -> Health | None:
-    silent, budget = silent_s(state, now), stall_budget_s(state, now)
-    if silent is None or silent <= budget or state.log.done is not None or state.link.log_lost is not None:
+    silent = silent_s(state, now)
+    if silent is None or silent <= STALL_FLOOR_S:  # asked with every step line: no budget is learned for nothing
+        return None
+    budget = stall_budget_s(state, now)
+    if silent <= budget or state.log.done is not None or state.link.log_lost is not None:
         return None
     seen = gpuwork.work(state, now)
     if seen is Work.WORKING and not _log_grows(state, now):

@@ -111,7 +111,7 @@ def key_to_paint(lab: Lab) -> list[Row]:
             opened.append(_press(screen, "?", _HELP))
             screen.type("?")
             time.sleep(_CLOSED_S)
-            moved.append(_press(screen, "/", "enter finds, esc leaves"))
+            moved.append(_press(screen, "/", "search the whole log"))
             screen.type("\x1b")
             time.sleep(_CLOSED_S)
             bare.append(_press(empty, "?", f"seen {count + 1}"))

@@ -19,7 +19,7 @@ from console.ui.present.spans import Line, Role, Span, cells, faint
 LABEL_CELLS = 5
 """Width of the labels of the y axis with the blank behind them."""
 # A column of a long run covers a minute: nobody sees it change each second. Yet a curve should not lag far behind.
-_SLOWEST_S, _FASTEST_S = 5.0, 1.0
+_SLOWEST_S, _FASTEST_S = 5.0, 2.0
 _KEPT = 16
 
 
@@ -67,7 +67,7 @@ def _fresh_for(drawing: Drawing | None, lines: Sequence[Line]) -> float:
     if drawing is None:
         return 0.0
     columns = max(1, max((sum(cells(span.text) for span in line) for line in lines), default=1) * plot.X_DOTS)
-    return max(_FASTEST_S / 2, min(_SLOWEST_S, (drawing.window.right - drawing.window.left) / columns))
+    return max(_FASTEST_S, min(_SLOWEST_S, (drawing.window.right - drawing.window.left) / columns))
 
 
 def y_ticks(low: float, high: float, rows: int) -> dict[int, float]:

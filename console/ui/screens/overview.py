@@ -22,8 +22,8 @@ from console.ui.screens.pick import PickRow, PickScreen
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 
-# So few new lines of a healthy run wait for the next second.
-_CALM_LINES = 5
+# So few new lines of a healthy run wait for the next second: ten a second are painted once.
+_CALM_LINES = 15
 _FILLS = ("fail", "warn", "busy", "link")
 _MOST_RUNS = 50
 NO_BASELINE = "nothing"
