@@ -33,11 +33,13 @@ typedef struct { unsigned gpu, memory; } utilization_t;
 typedef struct { unsigned pid; u64 used; unsigned gpuInstance, computeInstance; } process_t; /* _v2 and _v3 */
 typedef struct { unsigned pid; u64 used; } process_v1_t;
 typedef struct { unsigned version; unsigned sensor; int temperature; } temperature_v1_t;
+typedef struct { unsigned pid; u64 time_us; unsigned sm, memory, encoder, decoder; } process_use_t;
 typedef struct { device_t device; u64 type, data; unsigned gpuInstance, computeInstance; } event_t;
 typedef struct event_set { u64 gpus; } *event_set_t;
 
 _Static_assert(sizeof(pci_t) == 68 && sizeof(memory_t) == 24 && sizeof(memory_v2_t) == 40, "layout of nvml.h");
 _Static_assert(sizeof(process_t) == 24 && sizeof(process_v1_t) == 16 && sizeof(temperature_v1_t) == 12, "layout of nvml.h");
+_Static_assert(sizeof(process_use_t) == 32, "layout of nvml.h");
 _Static_assert(sizeof(event_t) == 32, "layout of nvml.h");
 
 typedef struct { unsigned pid; u64 used; int used_known; } holder_t;
@@ -701,6 +703,22 @@ API ret_t nvmlDeviceGetDecoderUtilization(device_t d, unsigned *out, unsigned *p
     return SUCCESS;
 }
 
+API ret_t nvmlDeviceGetPcieThroughput(device_t d, unsigned counter, unsigned *kb_per_s)
+{
+    GPU_CALL(d);
+    return counter > 1 ? INVALID_ARGUMENT : put(0, kb_per_s);
+}
+
+/* Which of two Windows driver models is in use: on Linux there is none. */
+API ret_t nvmlDeviceGetDriverModel_v2(device_t d, unsigned *now, unsigned *next)
+{
+    GPU_CALL(d);
+    (void)now, (void)next;
+    return NOT_SUPPORTED;
+}
+
+API ret_t nvmlDeviceGetDriverModel(device_t d, unsigned *now, unsigned *next) { return nvmlDeviceGetDriverModel_v2(d, now, next); }
+
 /* --------------------------------------------------------------------------------------------------- processes */
 
 static ret_t put_processes(const gpu_t *gpu, unsigned *count, process_t *out)
@@ -748,6 +766,27 @@ API ret_t nvmlDeviceGetComputeRunningProcesses(device_t d, unsigned *count, proc
     for (unsigned i = 0; result == SUCCESS && i < *count; i++)
         out[i] = (process_v1_t){ full[i].pid, full[i].used };
     return result;
+}
+
+/* The file knows a GPU's utilization, not whose it is: its processes share it evenly. */
+API ret_t nvmlDeviceGetProcessUtilization(device_t d, process_use_t *out, unsigned *count, u64 since_us)
+{
+    GPU_CALL(d);
+    if (!count)
+        return INVALID_ARGUMENT;
+    unsigned room = out ? *count : 0, found = (unsigned)gpu->living;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    u64 now_us = (u64)now.tv_sec * 1000000 + (u64)now.tv_nsec / 1000;
+    *count = found;
+    if (!found || now_us <= since_us)
+        return NOT_FOUND;
+    if (found > room)
+        return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < found; i++)
+        out[i] = (process_use_t){ gpu->holders[i].pid, now_us, (unsigned)(gpu->util > 0 ? gpu->util : 0) / found,
+                                  (unsigned)(gpu->memutil > 0 ? gpu->memutil : 0) / found, 0, 0 };
+    return SUCCESS;
 }
 
 #define NO_PROCESSES(name)                                                                                            \

@@ -240,3 +240,16 @@ def test_a_simulated_run_is_seen_from_its_first_context_to_its_end(ask: Ask, sta
     assert stepping[0] == [1] * 8
     assert stepping[1] > 70 * GIB
     assert killed == [[0] * 8, GIB // 2]
+
+
+def test_utilization_is_shared_evenly_by_the_processes_of_a_gpu(ask: Ask, state: Path) -> None:
+    me, parent = os.getpid(), os.getppid()
+    write(state, LINE.format(index=0, procs=f"{me}:1,{parent}:2"), LINE.format(index=1, procs=""))
+
+    answer = ask(
+        "idle = attempt(n.nvmlDeviceGetProcessUtilization, n.nvmlDeviceGetHandleByIndex(1), 0)\n"
+        "answer = [[u.pid, u.smUtil, u.memUtil] for u in n.nvmlDeviceGetProcessUtilization(h, 0)], idle,"
+        " n.nvmlDeviceGetPcieThroughput(h, 0)"
+    )
+
+    assert answer == [[[me, 48, 20], [parent, 48, 20]], "NVMLError_NotFound", 0]
