@@ -249,10 +249,15 @@ class LogFiles(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_files
 
 
 class Recorder(Struct, frozen=True, kw_only=True, tag_field="op", tag="recorder"):
-    """Answered with the flight recorder of a run: `records` (see Growth)."""
+    """Answered with the flight recorder of a run: `records` (see Growth). Megabytes: to be asked over bulk.
+
+    `target`: "" is the one that is watched; the bulk agent watches none.
+    """
 
     id: int
     run: str
+    target: str = ""
+    state_dir: str | None = None
 
 
 class Bye(Struct, frozen=True, kw_only=True, tag_field="op", tag="bye"):

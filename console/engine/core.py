@@ -82,7 +82,9 @@ class Engine:
         if tape is not None:
             tape.attach(self._on_link, self._rewind)
         self._state = machine.start(name, target, operator=operator, read_only=read_only, label=self._link.label)
-        self._following = Following(self._link, target.metrics, self.log, self.series, self._feed, self.now)
+        self._following = Following(
+            self._link, target.metrics, self.log, self.series, self._feed, self.now, self._ask_recorder
+        )
         self.logs = LogReader(self._link, target.log or "", self.now)
         baseline = target.metrics.baseline if isinstance(target.metrics.baseline, str) else None
         self._past = Past(name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now)
@@ -448,6 +450,9 @@ class Engine:
         if found is None:
             raise ConsoleError(Reason.RUN_UNKNOWN, f"{run}: no such run of {self.name} on the host", Exit.REFUSED)
         return await record(self._link, self.name, self.target, found, self.now())
+
+    def _ask_recorder(self, run: str) -> protocol.Recorder:
+        return requests.recorder(self._link.next_id(), self.name, self.target, run)
 
     # -- the machine --------------------------------------------------------------------------------------------------
 

@@ -52,9 +52,11 @@ class Following:
         series: dict[str, Series],
         feed: Callable[[events.Event], None],
         now: Callable[[], float],
+        recorder: Callable[[str], protocol.Recorder],
     ) -> None:
+        """`recorder` makes the question for a run's flight recorder."""
         self.tasks: asyncio.TaskGroup | None = None
-        self._link, self._feed, self._now = link, feed, now
+        self._link, self._feed, self._now, self._recorder = link, feed, now, recorder
         self._flow = LogFlow(metrics, buffer, series)
         self._reading = Reading(self._take, lambda count: link.bulk_send(protocol.LogCredit(bytes=count)))
         self._buffer, self._series = buffer, series
@@ -176,8 +178,7 @@ class Following:
         """Ask for the flight recorder of one of our runs, once; a hand-started run has none."""
         if run.startswith("hand:"):
             return self._growth.setdefault(run, GrowthIndex())
-        operation = protocol.Recorder(id=self._link.next_id(), run=run)
-        reply = await self._link.request(operation, timeout_s=_REQUEST_S)
+        reply, _ = await self._link.bulk_request(self._recorder(run), timeout_s=_REQUEST_S)
         records = requests.decode_records(reply.data, protocol.Growth) if reply.ok else []
         self._growth = {run: GrowthIndex(records)}
         gpucurves.join(self._series, records, lambda bt: min(self._now(), bt + self._bt_offset_s))

@@ -255,7 +255,8 @@ async def record(link: Link | Replay, name: str, target: Target, run: RunRecord,
 
     Raises: ConsoleError.
     """
-    reply = await link.request(protocol.Recorder(id=link.next_id(), run=run.id), timeout_s=_REQUEST_S)
+    question = requests.recorder(link.next_id(), name, target, run.id)
+    reply, _ = await link.raw_request(question, timeout_s=_REQUEST_S)
     records = requests.decode_records(requests.checked(reply, dict), protocol.Growth)
     pieces, size = await _log_of(link, run)
     return Tape(

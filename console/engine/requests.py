@@ -18,7 +18,7 @@ from console.model import (
     Process,
     Snapshot,
 )
-from console.protocol import GpuSpec, LockHolder, PreflightSpec, Reply, RunSpec, Taken, WirePlan, WireProcess
+from console.protocol import GpuSpec, LockHolder, PreflightSpec, Recorder, Reply, RunSpec, Taken, WirePlan, WireProcess
 from console.reasons import ConsoleError, Exit, Reason, reason_of
 from console.state import changes
 
@@ -106,6 +106,11 @@ def checked(reply: Reply, kind: type[T]) -> T:
         return msgspec.convert(reply.data, kind)
     except msgspec.ValidationError as exc:
         raise ConsoleError(Reason.PROTOCOL, f"the agent's answer doesn't fit: {exc}", Exit.BUG) from exc
+
+
+def recorder(number: int, name: str, target: Target, run: str) -> Recorder:
+    """Return the question for a run's flight recorder, which the bulk agent understands as well."""
+    return Recorder(id=number, run=run, target=name, state_dir=target.state_dir)
 
 
 def accepted(taken: Taken, action: str) -> Accepted:

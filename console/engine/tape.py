@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,66 @@ class Piece(Struct, frozen=True):
     offset: int
     text: str
 
-    @property
-    def data(self) -> bytes:
-        return self.text.encode("latin-1")
+
+class _Rows:
+    """Records in the order of their time, found by it."""
+
+    def __init__(self, records: Iterable[Growth]) -> None:
+        self.records = sorted(records, key=lambda each: each.bt)
+        self._bts = [each.bt for each in self.records]
+
+    def count_at(self, bt: float) -> int:
+        return bisect_right(self._bts, bt)
+
+    def at(self, bt: float) -> Growth | None:
+        """Return the newest record of this moment."""
+        count = self.count_at(bt)
+        return self.records[count - 1] if count else None
 
 
-class Tape(Struct, frozen=True, kw_only=True):
+class _Index:
+    """What a tape is asked ten times a second, laid out once: long recordings hold tens of thousands of records."""
+
+    def __init__(self, records: Iterable[Growth]) -> None:
+        kinds: dict[str, list[Growth]] = {}
+        for each in records:
+            if each.k != "log" or each.size is not None:
+                kinds.setdefault(each.k, []).append(each)
+        self._kinds = {kind: _Rows(found) for kind, found in kinds.items()}
+        self._none = _Rows(())
+        self._peaks = _peaks(self.of("gpu").records)
+        self._named: dict[int, list[tuple[float, tuple[int, int, int, str]]]] = {}
+        for each in self.of("who").records:
+            for row in each.who:
+                self._named.setdefault(row[0], []).append((each.bt, row))
+
+    def of(self, kind: str) -> _Rows:
+        return self._kinds.get(kind, self._none)
+
+    def peaks_at(self, bt: float) -> dict[str, int]:
+        return dict(self._peaks[self.of("gpu").count_at(bt)])
+
+    def named(self, pid: int, bt: float) -> tuple[int, int, int, str]:
+        """Return pid, start, parent and name of who had this pid then: pids are used again."""
+        found = self._named.get(pid, [])
+        count = bisect_right(found, bt, key=lambda each: each[0])
+        return found[count - 1][1] if count else (pid, 0, 0, "")
+
+
+def _peaks(samples: Iterable[Growth]) -> list[dict[str, int]]:
+    """Return the peaks of the run's own GPUs before the first sample, after it, after the second and so on."""
+    found: list[dict[str, int]] = [{}]
+    for sample in samples:
+        higher = {
+            str(index): used
+            for index, used, *_ in sample.gpus
+            if index in sample.held and used is not None and used > found[-1].get(str(index), 0)
+        }
+        found.append({**found[-1], **higher} if higher else found[-1])
+    return found
+
+
+class Tape(Struct, frozen=True, kw_only=True, dict=True):
     schema: int = SCHEMA
     target: str
     made_at: float
@@ -53,6 +108,10 @@ class Tape(Struct, frozen=True, kw_only=True):
     format: str = "auto"
     tokens_per_step: int | None = None
     label: str = ""
+
+    @cached_property
+    def _index(self) -> _Index:
+        return _Index(self.records)
 
     @property
     def begin_bt(self) -> float:
@@ -73,18 +132,17 @@ class Tape(Struct, frozen=True, kw_only=True):
 
     def log_size_at(self, bt: float) -> int:
         """Return how much of the log was there, as the keeper noted it."""
-        sizes = [each for each in self.records if each.k == "log" and each.size is not None]
-        at = bisect_right([each.bt for each in sizes], bt)
-        if not sizes:
+        sizes = self._index.of("log")
+        if not sizes.records:
             return self.log_bytes if self.run.spawned_bt is not None and bt >= self.run.spawned_bt else 0
-        return min(self.log_bytes, sizes[at - 1].size or 0) if at else 0
+        noted = sizes.at(bt)
+        return min(self.log_bytes, noted.size or 0) if noted is not None else 0
 
     def read(self, offset: int, length: int) -> bytes:
         """Return the bytes of the log from `offset` on; fewer where a part is not on the tape."""
         for piece in self.log:
-            data = piece.data
-            if piece.offset <= offset < piece.offset + len(data):
-                return data[offset - piece.offset : offset - piece.offset + length]
+            if piece.offset <= offset < piece.offset + len(piece.text):
+                return piece.text[offset - piece.offset : offset - piece.offset + length].encode("latin-1")
         return b""
 
     def next_offset(self, offset: int) -> int:
@@ -130,7 +188,7 @@ class Tape(Struct, frozen=True, kw_only=True):
             return replace(cuda, contexts=(), first_bt=None, complete_bt=None) if cuda is not None else None
         if cuda.complete_bt is not None and bt >= cuda.complete_bt:
             return cuda
-        sample = self._last("gpu", bt)
+        sample = self._index.of("gpu").at(bt)
         held = tuple(sample.held) if sample is not None else ()
         return replace(cuda, contexts=held, complete_bt=None)
 
@@ -138,20 +196,11 @@ class Tape(Struct, frozen=True, kw_only=True):
         ended = self.run.exit.ended_bt if self.run.exit is not None else None
         if ended is not None and bt >= ended:
             return self.run.gpu_peak
-        peaks: dict[str, int] = {}
-        for each in self.records:
-            if each.k == "gpu" and each.bt <= bt:
-                for index, used, *_ in each.gpus:
-                    if index in each.held and used is not None:
-                        peaks[str(index)] = max(peaks.get(str(index), 0), used)
-        return peaks
-
-    def _last(self, kind: str, bt: float) -> Growth | None:
-        return next((each for each in reversed(self.records) if each.k == kind and each.bt <= bt), None)
+        return self._index.peaks_at(bt)
 
     def gpus_at(self, bt: float) -> protocol.GpusEvent | None:
         """Return the newest sample of the GPUs; None before the first."""
-        sample, kinds = self._last("gpu", bt), self._last("gpukind", bt)
+        sample, kinds = self._index.of("gpu").at(bt), self._index.of("gpukind").at(bt)
         if sample is None:
             return None
         what = {row[0]: row for row in kinds.kinds} if kinds is not None else {}
@@ -164,15 +213,16 @@ class Tape(Struct, frozen=True, kw_only=True):
 
     def procs_at(self, bt: float) -> protocol.ProcsEvent | None:
         """Return the newest sample of the processes."""
-        found = [each for each in self.records if each.k == "proc" and each.bt <= bt][-2:]
+        samples = self._index.of("proc")
+        count = samples.count_at(bt)
+        found = samples.records[max(0, count - 2) : count]
         if not found:
             return None
         before = {row[0]: row[3] for row in found[0].procs} if len(found) == 2 else {}
         elapsed = found[-1].bt - found[0].bt
-        who = {row[0]: row for each in self.records if each.k == "who" and each.bt <= bt for row in each.who}
         procs = []
         for pid, state, rss, ticks in found[-1].procs:
-            named = who.get(pid, (pid, 0, 0, ""))
+            named = self._index.named(pid, bt)
             busy = (ticks - before[pid]) / _TICKS_PER_S / elapsed * 100 if pid in before and elapsed > 0 else None
             main = self.run.main is not None and pid == self.run.main.pid
             argv = self.run.argv if main else (named[3],)

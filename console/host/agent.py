@@ -220,7 +220,8 @@ class Agent:
         return self._launches.execute(operation, self._asked_state(operation))
 
     def _recorder(self, operation: Operation) -> None:
-        self._log.recorder(operation, self._state(), self._watcher.spec["target"] if self._watcher else None)
+        watched = self._watcher.spec["target"] if self._watcher else None
+        self._log.recorder(operation, self._asked_state(operation), operation.get("target") or watched)
 
     # -- questions ------------------------------------------------------------------------------------------------
 

@@ -70,10 +70,14 @@ class Stage:
         return [event for event in self.fed if isinstance(event, kind)]
 
 
+def _recorder(run: str) -> protocol.Recorder:
+    return protocol.Recorder(id=0, run=run, target="t")
+
+
 @asynccontextmanager
 async def _following(*answers: bool) -> AsyncIterator[Stage]:
     link, buffer, fed = FakeLink([*answers]), LogBuffer(), list[events.Event]()
-    found = Following(cast(Link, link), Metrics(), buffer, {}, fed.append, lambda: 100.0)
+    found = Following(cast(Link, link), Metrics(), buffer, {}, fed.append, lambda: 100.0, _recorder)
     async with asyncio.TaskGroup() as tasks:
         found.tasks = tasks
         found.follow(events.FollowLog(follow=1, path=PATH, pid=None, from_start=True, run="hand:1/2"))

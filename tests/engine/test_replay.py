@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.engine import Engine, replay
 from console.engine.replay import Replay, target_of
 from console.engine.tape import Piece, Tape, load, save
+from console.link.channel import Operation
 from console.model import Snapshot, Stage, StageState, Verdict
-from console.protocol import CudaRecord, ExitRecord, Growth, HostStage, LogIdent, ProcId, RunRecord
+from console.protocol import CudaRecord, ExitRecord, Growth, HostStage, LogIdent, ProcId, Reply, RunRecord
 from console.reasons import ConsoleError
 
 GIB = 1 << 30
@@ -178,6 +181,67 @@ def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
         load(tmp_path / "x")
     with pytest.raises(ConsoleError, match="newer console"):
         load(tmp_path / "y")
+
+
+def test_any_moment_of_a_long_recording_is_found_as_by_going_through_all_of_it() -> None:
+    dice = random.Random(11)
+    records = []
+    for number in range(600):
+        bt = BT + number * 0.5
+        records += [
+            Growth(k="gpu", bt=bt, gpus=[[0, dice.randrange(80), 0]], held=[0] if dice.random() < 0.8 else []),
+            Growth(k="log", bt=bt, size=number),
+            Growth(k="proc", bt=bt, procs=[(pid, "R", 1, number) for pid in dice.sample(range(1, 9), 3)]),
+        ]
+        if dice.random() < 0.1:
+            records.append(Growth(k="who", bt=bt, who=[(dice.randrange(1, 9), number, 1, f"name{number}")]))
+    one = tape(records=tuple(records), log_bytes=600, run=replace(tape().run, exit=None))
+
+    for bt in [BT - 1, *(BT + dice.uniform(0, 300) for _ in range(100)), BT + 900]:
+        past = [each for each in records if each.bt <= bt]
+        samples = [each for each in past if each.k == "gpu"]
+        ours = [each.gpus[0][1] for each in samples if each.held]
+        names = {row[0]: row[3] for each in past if each.k == "who" for row in each.who}
+        last = [each for each in past if each.k == "proc"][-1:]
+        gpus, procs, run = one.gpus_at(bt), one.procs_at(bt), one.record_at(bt)
+        assert (gpus.gpus[0].used if gpus else None) == (samples[-1].gpus[0][1] if samples else None)
+        assert one.log_size_at(bt) == max([each.size or 0 for each in past if each.k == "log"], default=0)
+        assert (run.gpu_peak if run else {}) == ({"0": max(filter(None, ours))} if any(ours) else {})
+        told = [(each.pid, each.argv[0]) for each in procs.procs if each.pid != 7] if procs else []
+        assert told == [(pid, names.get(pid, "")) for each in last for pid, *_ in each.procs if pid != 7]
+
+
+async def test_its_records_are_gone_through_once_however_often_it_is_asked() -> None:
+    one = tape(records=(counted := _Counted(tape().records)))
+    for second in range(40):
+        for ask in (one.record_at, one.gpus_at, one.procs_at, one.log_size_at):
+            ask(BT + second)
+
+    assert counted.walks == 1
+
+
+class _Counted(tuple[Growth, ...]):
+    walks = 0
+
+    def __iter__(self) -> Iterator[Growth]:
+        self.walks += 1
+        return super().__iter__()
+
+
+async def test_what_is_megabytes_is_fetched_over_the_bulk_connection() -> None:
+    async with played(tape()) as (engine, player):
+        player.seek(player.length_s)
+        await shows(engine, lambda now: now.verdict is Verdict.ENDED)
+        asked: list[object] = []
+
+        async def over_control(operation: Operation, timeout_s: float = 10.0) -> Reply:
+            asked.append(operation)
+            return await Replay.request(player, operation, timeout_s)
+
+        player.request = over_control  # type: ignore[method-assign]
+        await engine.tape_of("slammed6")
+
+    assert asked == []
 
 
 async def test_a_recording_can_be_recorded_again() -> None:

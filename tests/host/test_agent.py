@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from console import protocol
+from console.host import files, recorder
 from tests.host.agentprocess import Agent, awaited, pythons
 
 
@@ -180,3 +181,17 @@ def children_of(pid: int) -> list[int]:
 
 def resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+
+
+def test_the_bulk_agent_that_watches_nothing_tells_a_flight_recorder_too(tmp_path: Path) -> None:
+    directory = Path(files.run_dir(str(tmp_path), "t", "20260101-000000-ab12"))
+    directory.mkdir(parents=True)
+    line = '{"k":"log","bt":1.0,"wall":2.0,"size":3}\n'
+    (directory / recorder.NAME).write_text(line * 4)
+    with Agent() as agent:
+        asked = {"run": directory.name, "state_dir": str(tmp_path)}
+        told = agent.ask(protocol.Recorder(id=1, target="t", **asked))
+        nobody = agent.ask(protocol.Recorder(id=2, **asked))
+
+    assert [each["size"] for each in told.data["records"]] == [3] * 4
+    assert not nobody.ok
