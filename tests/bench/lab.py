@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Mapping
@@ -86,11 +87,16 @@ class Lab:
     # -- targets --------------------------------------------------------------------------------------------------
 
     def writing(self, *options: str, gpus: bool = True, **changes: Any) -> Target:
-        """The target whose run is bench_trainer.py with these options."""
-        command = [sys.executable, "-I", str(_HERE / "bench_trainer.py"), *options]
+        """The target whose run is bench_trainer.py with these options.
+
+        Under a name of this lab's own: another lab's trainer on this machine would be taken for a run started by hand.
+        """
+        trainer = self.folder / f"bench_trainer_{self._server.pid}.py"
+        shutil.copyfile(_HERE / "bench_trainer.py", trainer)
+        command = [sys.executable, "-I", str(trainer), *options]
         if gpus:
             command += ["--gpu-state", str(self.target.gpus.simulated)]
-        return self.changed(command=tuple(command), match=("bench_trainer.py",), caches=(), **changes)
+        return self.changed(command=tuple(command), match=(trainer.name,), caches=(), **changes)
 
     def changed(self, **changes: Any) -> Target:
         return msgspec.structs.replace(self.target, **changes)
