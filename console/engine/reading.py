@@ -24,11 +24,11 @@ TURN_S = 0.005
 REST = 1.0
 """Reading may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would count
 others' work as ours, and the log would fall behind."""
-FLOOD_REST = 4.0
-"""In a flood a fifth: nobody reads it all, what is too much is skipped by the host, and the newest comes as soon."""
+FLOOD_REST = 2.0
+"""In a flood a third: nobody reads it all, and what is too much is skipped by the host."""
 FLOOD_S = 1.5
 """So much more CPU time than its lasting share, and it is a flood: a log that is opened takes less."""
-LASTING_SHARE = 0.2
+LASTING_SHARE = 1 / 3
 OWED_BYTES = CREDIT_BYTES // 4
 """Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
 
@@ -61,7 +61,7 @@ class Reading:
         self._next = None
         began = time.thread_time()
         while self._unread and self._next is None:
-            event, data, now = self._unread.popleft()
+            event, data, now = self._next_piece()
             self._owe(len(data))
             self._read(event, data, now)
             took_s = time.thread_time() - began
@@ -69,6 +69,18 @@ class Reading:
                 loop = asyncio.get_running_loop()
                 rest = FLOOD_REST if self._is_flooded(took_s, loop.time()) else REST
                 self._next = loop.call_later(took_s * rest, self._go_on)
+
+    def _next_piece(self) -> Piece:
+        """Take what waits together, as far as it is one piece of the log: who is behind catches up, since a piece costs
+        more than its lines."""
+        event, data, now = self._unread.popleft()
+        parts, size_bytes = [data], len(data)
+        while self._unread and goes_on(event, size_bytes, self._unread[0]) and size_bytes < SLICE_BYTES:
+            after, more, now = self._unread.popleft()
+            parts.append(more)
+            size_bytes += len(more)
+            event = msgspec.structs.replace(after, offset=event.offset, n=size_bytes, skipped_from=event.skipped_from)
+        return event, b"".join(parts), now
 
     def _is_flooded(self, took_s: float, now: float) -> bool:
         """Add a turn to what was spent, from which the lasting share is paid back as time passes."""
@@ -82,6 +94,19 @@ class Reading:
         if self._owed_bytes >= OWED_BYTES:  # before that the host has enough left
             owed, self._owed_bytes = self._owed_bytes, 0
             self._give_credit(owed)
+
+
+def goes_on(event: LogEvent, size_bytes: int, piece: Piece) -> bool:
+    """Whether a piece is just the next bytes of the same file, and says nothing else."""
+    after, more, _ = piece
+    return (
+        size_bytes > 0
+        and len(more) > 0
+        and after.skipped_from is None
+        and after.offset == event.offset + size_bytes
+        and (after.path, after.dev, after.inode) == (event.path, event.dev, event.inode)
+        and (after.state, after.full, after.fs, after.detail) == (event.state, event.full, event.fs, event.detail)
+    )
 
 
 def slices(event: LogEvent, data: bytes, now: float) -> Iterator[Piece]:

@@ -92,7 +92,7 @@ async def test_each_costly_slice_is_followed_by_a_rest_of_the_same_length(monkey
     flood = Reading(costly, lambda count: None)
     monkeypatch.setattr(loop, "call_later", noting)
     for number in range(3):
-        flood.put(chunk(2 * number, b"x\n"), b"x\n", 0.0)
+        flood.put(chunk(10 * number, b"x\n"), b"x\n", 0.0)
     assert read == [1]
 
     await until_async(lambda: read == [3])
@@ -119,9 +119,59 @@ async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pyt
     flood = Reading(costly, lambda count: None)
     monkeypatch.setattr(loop, "call_later", noting)
     for number in range(4):
-        flood.put(chunk(2 * number, b"x\n"), b"x\n", 0.0)
+        flood.put(chunk(10 * number, b"x\n"), b"x\n", 0.0)
 
     await until_async(lambda: read == [4])
 
     # 0.6 s and 1.2 s may be a log that is opened; more than 1.5 s within no time is a flood.
-    assert delays == [pytest.approx(0.6), pytest.approx(0.6), pytest.approx(2.4), pytest.approx(2.4)]
+    assert delays == [pytest.approx(0.6), pytest.approx(0.6), pytest.approx(1.2), pytest.approx(1.2)]
+
+
+async def test_who_is_behind_reads_what_came_meanwhile_as_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s = [0.0]
+    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
+    read: list[tuple[int, bytes, int | None]] = []
+
+    def slow(event: LogEvent, data: bytes, now: float) -> None:
+        assert event.n == len(data)
+        read.append((event.offset, data, event.skipped_from))
+        cpu_s[0] += 0.02
+
+    flood = Reading(slow, lambda count: None)
+    lines = [f"line {number}\n".encode() for number in range(40)]
+    offset = 0
+    for line in lines[:30]:
+        flood.put(chunk(offset, line), line, 0.0)
+        offset += len(line)
+    after_gap = offset + 1000
+    for number, line in enumerate(lines[30:]):
+        flood.put(chunk(after_gap, line, skipped_from=None if number else offset), line, 0.0)
+        after_gap += len(line)
+
+    await until_async(lambda: sum(len(data) for _, data, _ in read) == sum(len(line) for line in lines))
+
+    assert read == [
+        (0, lines[0], None),
+        (len(lines[0]), b"".join(lines[1:30]), None),
+        (offset + 1000, b"".join(lines[30:]), offset),
+    ]
+
+
+async def test_what_a_status_says_is_not_lost_among_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s = [0.0]
+    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
+    states: list[tuple[str, int]] = []
+
+    def slow(event: LogEvent, data: bytes, now: float) -> None:
+        states.append((event.state, len(data)))
+        cpu_s[0] += 0.02
+
+    flood = Reading(slow, lambda count: None)
+    flood.put(chunk(0, b"a\n"), b"a\n", 0.0)
+    flood.put(chunk(2, b"b\n"), b"b\n", 0.0)
+    flood.put(LogEvent(bt=0.0, state="truncated", offset=4, size=4, path="log", n=0), b"", 0.0)
+    flood.put(chunk(4, b"c\n"), b"c\n", 0.0)
+
+    await until_async(lambda: len(states) == 4)
+
+    assert states == [("following", 2), ("following", 2), ("truncated", 0), ("following", 2)]

@@ -81,6 +81,7 @@ class LogPane(RoleStyles, can_focus=True):
         self._glyphs = glyphs
         self._strips: LRUCache[_Key, Strip] = LRUCache(2048)
         self._version = -1
+        self._synced_end = log.end
         self._look = 0
         self._shift = 0
         self._pattern: re.Pattern[str] | None = None
@@ -121,14 +122,14 @@ class LogPane(RoleStyles, can_focus=True):
         self.log_view.seen(snapshot)
 
     def pending(self) -> int:
-        """How many changes the buffer made since the last `sync`."""
-        return self._log.version - self._version
+        """How many lines came since the last `sync`."""
+        return self._log.end - self._synced_end
 
     def sync(self) -> None:
         """Take over what the buffer has; cheap when nothing changed."""
         if self._log.version == self._version:
             return
-        self._version = self._log.version
+        self._version, self._synced_end = self._log.version, self._log.end
         self.log_view.sync()
         self._repaint()
 
