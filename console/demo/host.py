@@ -29,6 +29,7 @@ from console.host import discover, procfs
 NAME = "ct-demo"
 GPUS = 8
 _CUT_S = 20.0
+_PIPE_BYTES = 65536
 _STOP_S = 5.0
 _CHUNK_BYTES = 64 * 1024
 _KEEPER_STARTS_WITHIN_S = 3.0
@@ -238,16 +239,19 @@ class DemoHost:
         if self._log_cut:
             process.exit(1)  # no second session beside the first, either
             return
-        child = await asyncio.create_subprocess_exec(
+        loop, pipe = asyncio.get_running_loop(), asyncio.subprocess.PIPE
+        transport, protocol = await loop.subprocess_exec(
+            lambda: asyncio.subprocess.SubprocessStreamProtocol(_PIPE_BYTES, loop),
             "/bin/sh",
             "-c",
             process.command or "exit 0",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
             cwd=self._home,
             start_new_session=True,
         )
+        child = asyncio.subprocess.Process(transport, protocol, loop)
         self._children.add(child)
         try:
             async with asyncio.TaskGroup() as pumps:
@@ -260,9 +264,8 @@ class DemoHost:
             process.exit(status if status >= 0 else 128 - status)
         finally:
             self._children.discard(child)
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
+            transport.close()  # kills it if it lives, and closes our ends even while a grandchild holds the others
+            await child.wait()
 
     async def _close_server(self) -> None:
         if self._server is not None:

@@ -359,7 +359,7 @@ def test_the_catalogue_and_the_trainer_know_the_same_faults() -> None:
 
     assert ours == {*trainer.FAULTS_AT_START, *trainer.FAULTS_WHILE_RUNNING}
     assert at_once == set(trainer.FAULTS_WHILE_RUNNING)
-    assert len(faults.CATALOGUE) == 16
+    assert len(faults.CATALOGUE) == 24
 
 
 @pytest.mark.parametrize(

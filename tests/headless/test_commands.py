@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from console import configfile
+from console.demo.host import DemoHost
 from console.host import procfs
 from tests.headless.running import Console, call
 from tests.waiting import until
@@ -106,14 +107,16 @@ def test_restart_shows_stages_on_stderr_and_one_line_on_stdout(console: Console)
     assert stages == ["killing", "cache", "spawned", "cuda", "stepping"]
 
 
-def test_second_restart_never_doubles_one_under_way(console: Console) -> None:
-    first = console("restart", "--yes", "--detach", "--json").json
+def test_second_restart_never_doubles_one_under_way(tmp_path: Path) -> None:
+    with DemoHost(tmp_path, speed=8.0, load_s=60.0) as host:  # 7.5 s: the second comes while the first one loads
+        console = Console(host)
+        first = console("restart", "--yes", "--detach", "--json").json
 
-    second = console("restart", "--yes", "--json")
+        second = console("restart", "--yes", "--json")
 
+        assert console("wait", first["id"], "--timeout", "60s").code == 0
     assert (second.code, second.json["reason"], second.json["id"]) == (4, "restart_under_way", first["id"])
     assert f"use: dflash-console wait {first['id']}" in second.json["detail"]
-    assert console("wait", first["id"], "--timeout", "40s").code == 0
 
 
 def test_expected_run_guards_against_killing_another(console: Console) -> None:
@@ -148,8 +151,8 @@ def test_older_run_was_replaced(console: Console) -> None:
 def test_time_that_passes_leaves_the_run_alone(console: Console) -> None:
     run = console.restart("--json").json
 
-    done = console("wait", "--for", "step=1000000", "--timeout", "2s", "--json")
-    plain = console("wait", "--for", "step=1000000", "--timeout", "2s")
+    done = console("wait", "--for", "step=1000000", "--timeout", "6s", "--json")
+    plain = console("wait", "--for", "step=1000000", "--timeout", "6s")
 
     assert (done.code, done.json["outcome"], done.json["verdict"]) == (20, "pending", "on_track")
     assert done.json["next_check_s"] == 15
@@ -192,7 +195,7 @@ def test_logs_are_the_lines_of_the_file_and_nothing_else(console: Console) -> No
 def test_followed_log_goes_on_and_ends_with_the_timeout(console: Console) -> None:
     console.restart()
 
-    done = console("logs", "-f", "-n", "0", "--timeout", "4s")
+    done = console("logs", "-f", "-n", "0", "--timeout", "8s")
 
     assert done.code == 20
     assert len(re.findall(r"\bstep \d+/", done.out)) >= 3

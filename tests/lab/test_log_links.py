@@ -98,12 +98,12 @@ async def test_plan_is_made_though_the_link_flaps(training: Training) -> None:
     host = training.lab.host()
     async with training.engine() as engine:
         for _ in range(3):
+            await reach(engine, lambda now: now.link.state is LinkState.UP, 20)
             planned = asyncio.create_task(engine.plan("restart"))
             await asyncio.sleep(0)  # it is asked
             assert await asyncio.to_thread(host.cut) >= 1
             plan = await asyncio.wait_for(planned, 30)
             assert plan.replaced_id == first.json["id"]
-            await reach(engine, lambda now: now.link.state is LinkState.UP, 20)
     assert training.mains() == [first.json["pid"]]
 
 

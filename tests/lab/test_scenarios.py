@@ -141,6 +141,7 @@ def odd(
     ground.running = training.restart(config=training.config("host", **settings))
     yield ground
     container.remove("/etc/systemd/logind.conf", "/root/w x 'y' é")
+    container.run(["systemctl", "restart", "systemd-logind"])  # it remembers
     training.clear()
 
 

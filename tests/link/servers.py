@@ -54,20 +54,25 @@ class SshServer:
             await process.channel.wait_closed()
             return
         pipe = asyncio.subprocess.PIPE
-        child = await asyncio.create_subprocess_exec(
-            *self.shell, command, stdin=pipe, stdout=pipe, stderr=pipe, env=self.env
-        )
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.subprocess_exec(
+            lambda: asyncio.subprocess.SubprocessStreamProtocol(65536, loop),
+            *self.shell, command, stdin=pipe, stdout=pipe, stderr=pipe, env=self.env,
+        )  # fmt: skip
+        child = asyncio.subprocess.Process(transport, protocol, loop)
         self.children.append(child)
         assert child.stdin is not None
         assert child.stdout is not None
         assert child.stderr is not None
         feed = asyncio.create_task(_pump(process.stdin, child.stdin))
-        await asyncio.gather(_pump(child.stdout, process.stdout), _pump(child.stderr, process.stderr))
-        code = await child.wait()
-        process.exit(code if code >= 0 else 128 - code)
-        feed.cancel()
+        try:
+            await asyncio.gather(_pump(child.stdout, process.stdout), _pump(child.stderr, process.stderr))
+            code = await child.wait()
+            process.exit(code if code >= 0 else 128 - code)
+        finally:
+            feed.cancel()
+            transport.close()  # also while a grandchild holds the other end of a pipe
         await asyncio.gather(feed, return_exceptions=True)
-        child.stdin.close()
 
 
 async def _pump(source: Any, sink: Any) -> None:
