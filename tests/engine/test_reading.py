@@ -113,7 +113,7 @@ async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pyt
         return call_later(0.0, callback, *args, **kwargs)
 
     def costly(event: LogEvent, data: bytes, now: float) -> None:
-        cpu_s[0] += 0.6
+        cpu_s[0] += 1.5
         read[0] += 1
 
     flood = Reading(costly, lambda count: None)
@@ -123,8 +123,8 @@ async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pyt
 
     await until_async(lambda: read == [4])
 
-    # 0.6 s and 1.2 s may be a log that is opened; more than 1.5 s within no time is a flood.
-    assert delays == [pytest.approx(0.6), pytest.approx(0.6), pytest.approx(1.2), pytest.approx(1.2)]
+    # 1.5 s and 3 s may be a log that is opened; more than 4 s within no time is a flood.
+    assert delays == [pytest.approx(1.5), pytest.approx(1.5), pytest.approx(3.0), pytest.approx(3.0)]
 
 
 async def test_who_is_behind_reads_what_came_meanwhile_as_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
