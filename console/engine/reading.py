@@ -27,7 +27,8 @@ others' work as ours, and the log would fall behind."""
 FLOOD_REST = 2.0
 """In a flood a third: nobody reads it all, and what is too much is skipped by the host."""
 FLOOD_S = 4.0
-"""So much more CPU time than its lasting share, and it is a flood: a log that is opened takes less, on a busy machine, too."""
+"""So much more CPU time than its lasting share, and it is a flood: a log that is opened takes less, also on a busy
+machine."""
 LASTING_SHARE = 1 / 3
 OWED_BYTES = CREDIT_BYTES // 4
 """Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
