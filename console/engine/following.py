@@ -15,7 +15,7 @@ from console import protocol
 from console.config import Metrics
 from console.engine import gpucurves, requests
 from console.engine.growth import GrowthIndex
-from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, LogFlow, Taken
+from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, WHOLE_BYTES, LogFlow, Taken
 from console.engine.reading import Reading
 from console.engine.replay import Replay
 from console.link import retries
@@ -160,11 +160,11 @@ class Following:
         self._flow.history_until = None
         size = 0
         # A young run's log is short, unless it floods: then its head and its end are enough, too.
-        whole = wanted.from_start and growth.last_size_bytes <= HEAD_BYTES + TAIL_BYTES
+        whole = wanted.from_start and growth.last_size_bytes <= WHOLE_BYTES
         if not whole and not self._flow.can_resume:
             size = await self._take_head(wanted)
             await self._fill_in(wanted, size)
-        await self._request_follow(from_end=size > HEAD_BYTES + TAIL_BYTES)
+        await self._request_follow(from_end=size > WHOLE_BYTES)
         if growth.last_bt is not None:
             self._feed(events.StepTimesKnown(at=self._now(), run=wanted.run, grew_bt=growth.last_bt))
 
@@ -196,15 +196,15 @@ class Following:
         if not reply.ok:
             return 0
         size = int(reply.data.get("size", len(data)))
-        if size > HEAD_BYTES + TAIL_BYTES:
+        if size > WHOLE_BYTES:
             self._say_history(wanted, self._flow.take_head(data, self._written_at, self._now()))
         return size
 
     async def _fill_in(self, wanted: events.FollowLog, size: int) -> None:
         """Draw the part of a long log that is not read, by what stands at evenly spaced places of it."""
-        first, last = HEAD_BYTES, size - TAIL_BYTES
-        if last <= first:
+        if size <= WHOLE_BYTES:
             return
+        first, last = HEAD_BYTES, size - TAIL_BYTES
         operation = protocol.LogSample(
             id=self._link.next_id(), path=wanted.path, first=first, last=last, count=PIECES, length=PIECE_BYTES
         )

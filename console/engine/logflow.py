@@ -21,8 +21,10 @@ from console.state.metrics import Parser, Sample
 from console.state.series import Series
 
 FINGERPRINT_BYTES = 1024
-HEAD_BYTES = 1 << 20  # enough for the start-up lines and the first steps of any trainer in the format table
-TAIL_BYTES = 2 << 20  # about 20,000 step lines: what the pane keeps
+WHOLE_BYTES = 3 << 20
+"""A log up to this size is read whole; of a longer one the head, the end, and pieces between."""
+HEAD_BYTES = 1 << 18  # enough for the start-up lines and the first steps of any trainer in the format table
+TAIL_BYTES = 1 << 19  # about 5,000 step lines; what is scrolled to beyond them is asked of the host
 PIECES = 96  # a plot is some 60 to 100 cells wide
 PIECE_BYTES = 2048  # some ten step lines: their lowest and highest are drawn
 CREDIT_BYTES = 256 * 1024  # at 2 MB/s a full credit is 0.13 s of link time
