@@ -75,6 +75,7 @@ class Following:
         self._record: protocol.RunRecord | None = None
         self._marked: set[str] = set()
         self._caught_up = False
+        self._told_history = False
 
     # -- what the engine tells ----------------------------------------------------------------------------------------
 
@@ -157,7 +158,7 @@ class Following:
 
     async def _follow(self, wanted: events.FollowLog) -> None:
         growth = await self._load_growth(wanted.run)
-        self._flow.history_until = None
+        self._flow.history_until, self._told_history = None, False
         size = 0
         # A young run's log is short, unless it floods: then its head and its end are enough, too.
         whole = wanted.from_start and growth.last_size_bytes <= WHOLE_BYTES
@@ -263,6 +264,7 @@ class Following:
             self._feed(events.PhaseSeen(at=now, follow=wanted.follow, text=taken.phase))
         if taken.lines:
             self._scan_lines(taken)
+        self._say_history_read(wanted, event, event.offset + len(data))
         was_caught_up, self._caught_up = (
             self._caught_up,
             event.size is not None and event.offset + len(data) >= event.size,
@@ -270,6 +272,13 @@ class Following:
         self._mark()
         if self._run_over or (self._caught_up and not was_caught_up):
             self._say_tail(at_once=True)
+
+    def _say_history_read(self, wanted: events.FollowLog, event: protocol.LogEvent, read_until: int) -> None:
+        """Tell once that all is read which was there when the log was asked for; a file that isn't there has none."""
+        if self._told_history or (event.size is not None and read_until < (self._flow.history_until or 0)):
+            return
+        self._told_history = True
+        self._feed(events.HistoryRead(at=self._now(), follow=wanted.follow))
 
     def _mark(self) -> None:
         """Mark in the log pane where the run began and, behind its last line, how it ended; each once."""

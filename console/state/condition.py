@@ -20,6 +20,8 @@ class Condition(StrEnum):
     NAN = "nan"
     UNSEEN = "unseen"
     """The log can't be read now, so no step can be seen."""
+    UNREAD = "unread"
+    """The log is still being read: nothing is judged by it yet."""
     NOT_EXITED = "not_exited"
     """It said that it is done, and its process is still there."""
     DOWNLOADING = "downloading"

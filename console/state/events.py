@@ -149,6 +149,16 @@ class LinesNoted(Struct, frozen=True, kw_only=True):
     live: bool = True
 
 
+class HistoryRead(Struct, frozen=True, kw_only=True):
+    """All that stood in the log when it was asked for has been told, or there is none; sent once each time it is asked.
+
+    Before that the newest step that is known is just the newest one that was read so far.
+    """
+
+    at: float
+    follow: int
+
+
 class StepTime(Struct, frozen=True):
     step: int
     bt: float
@@ -225,6 +235,7 @@ Event = (
     | PhaseSeen
     | LogTail
     | LinesNoted
+    | HistoryRead
     | StepTimesKnown
     | HistoryKnown
     | BaselineChosen

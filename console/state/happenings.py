@@ -160,6 +160,8 @@ def _health(before: Snapshot | None, now: Snapshot) -> Iterator[Happening]:
         return
     if before is None and now.verdict not in _ILL | _BAD:
         return
+    if now.verdict is Verdict.RUNNING and now.reason is None and not now.log.caught_up:
+        return  # its log is being read
     if now.verdict is Verdict.STEPPING and was not in _ILL:
         return  # the stage says it
     reason = now.reason

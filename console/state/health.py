@@ -174,13 +174,17 @@ def _recompiles(state: TargetState, now: float) -> Health | None:
 
 _SILENT: Final[tuple[Judge, ...]] = (
     standing.suspended,
-    _nan,
     unseen.unseen,
+    unseen.unread,
+    _nan,
     standing.not_exited,
     standing.downloading,
     unseen.elsewhere,
     stall.stalled,
     stall.without_steps,
 )
-"""The first that holds is the word. A loss that is NaN makes all others idle: every further step is wasted."""
+"""The first that holds is the word. By a log that is still being read nothing more is judged.
+
+A loss that is NaN makes all others idle: every further step is wasted.
+"""
 _STEPPING: Final[tuple[Judge, ...]] = (_spike, _slow, _starved, _recompiles)

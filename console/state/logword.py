@@ -40,7 +40,9 @@ def follow_log(state: TargetState, subject: Subject) -> Stepped:
         from_start=_is_young(state, record),
         run=subject.key,
     )
-    return replace(state, follow=follow, follows=follow.id, log=LogFacts(), training=Training()), (effect,)
+    return replace(state, follow=follow, follows=follow.id, log=LogFacts(is_unread=True), training=Training()), (
+        effect,
+    )
 
 
 def _is_young(state: TargetState, record: RunRecord | None) -> bool:
@@ -63,7 +65,12 @@ def ask_head(state: TargetState, effects: tuple[events.Effect, ...]) -> Stepped:
 
 def from_log(
     state: TargetState,
-    event: events.LogSaid | events.SamplesSeen | events.PhaseSeen | events.LogTail | events.LinesNoted,
+    event: events.LogSaid
+    | events.SamplesSeen
+    | events.PhaseSeen
+    | events.LogTail
+    | events.LinesNoted
+    | events.HistoryRead,
 ) -> Stepped:
     if state.follow is None or event.follow != state.follow.id:
         return state, ()  # of a log that is no longer followed
@@ -80,6 +87,8 @@ def from_log(
             return _reread_end(_read_tail(state)), ()
         case events.LinesNoted():
             return _noted(state, event), ()
+        case events.HistoryRead():
+            return replace(state, log=replace(state.log, is_unread=False, is_catching_up=False)), ()
         case events.SamplesSeen():
             return ask_head(_reread_end(_samples(state, event)), ())
         case _:
@@ -109,7 +118,7 @@ def _samples(state: TargetState, event: events.SamplesSeen) -> TargetState:
         lines_understood=event.lines_understood,
     )
     proved = seen.pair is not None and state.training.pair is None
-    log = replace(state.log, is_catching_up=state.log.is_catching_up and not state.log.has_caught_up)
+    log = replace(state.log, is_catching_up=state.log.is_catching_up and not state.log.has_reached_end)
     if log.done is not None and seen.last_step_offset is not None and seen.last_step_offset > log.done.offset:
         log = replace(log, done=None, done_at=None)  # it goes on: what was done was something else
     state = replace(state, training=seen, log=log)

@@ -107,6 +107,8 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
             return step_times(state, event), ()
         case events.LogSaid() | events.SamplesSeen() | events.PhaseSeen() | events.LogTail() | events.LinesNoted():
             return from_log(state, event)
+        case events.HistoryRead():
+            return from_log(state, event)
         case events.Tick():
             return _tick(state), ()
         case _:
@@ -160,7 +162,7 @@ def _link_up(state: TargetState, event: events.LinkWentUp) -> TargetState:
         link=link,
         host=host,
         clock=_synced(clock, event.at, event.bt, event.wall, event.rtt_s),
-        log=replace(state.log, is_catching_up=state.follow is not None),
+        log=_to_be_read(state),
         training=replace(state.training, gap_from=None),
         gpus=replace(state.gpus, saw_fewer=False),
         head_asked=False,
@@ -182,10 +184,15 @@ def _link_down(state: TargetState, event: events.LinkWentDown) -> TargetState:
 
 def _bulk_down(state: TargetState, event: events.BulkWentDown) -> TargetState:
     """What comes of the log when it is back was written meanwhile, nobody saw when."""
-    log = replace(state.log, is_catching_up=state.follow is not None)
+    log = _to_be_read(state)
     since = state.link.log_lost_at if state.link.log_lost is not None else state.at
     link = replace(state.link, log_lost=event.detail, log_lost_at=since)
     return replace(state, link=link, log=log, training=replace(state.training, gap_from=None))
+
+
+def _to_be_read(state: TargetState) -> LogFacts:
+    is_followed = state.follow is not None
+    return replace(state.log, is_catching_up=is_followed, is_unread=is_followed)
 
 
 # -- what the host says -----------------------------------------------------------------------------------------------
@@ -257,8 +264,8 @@ def _far_s(state: TargetState, stage: Stage) -> float:
 def _ring(state: TargetState) -> Stepped:
     """Ring once for a failure that is news; what was red when we came is none."""
     judged = judge(state, state.at)
-    if judged.verdict in UNSPOKEN:
-        return state, ()
+    if judged.verdict in UNSPOKEN or judged.is_unread:
+        return state, ()  # what an old log tells while it is read isn't news, nor is it the last word
     key = state.subject.key if state.subject is not None else ""
     alarm = f"{key} {judged.verdict}" if judged.verdict in RED else ""
     if alarm == state.alarm:

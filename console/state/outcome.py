@@ -208,6 +208,8 @@ def check_exit_code(snapshot: Snapshot) -> Exit:
             return Exit.ENDED
         case verdict if verdict in _SICK or snapshot.reason is not None or health_word(snapshot) == "late":
             return Exit.UNHEALTHY
+        case Verdict.RUNNING if not snapshot.log.caught_up:
+            return Exit.UNHEALTHY  # its log is still being read: that it is well isn't known
         case _:
             return Exit.OK
 

@@ -126,8 +126,15 @@ class LogFacts(Struct, frozen=True, kw_only=True):
     is_catching_up: bool = False
     """The link was away: what comes now was written meanwhile, nobody saw when."""
 
+    is_unread: bool = False
+    """What stood in it when it was asked for last is still being read: how the run does can't be told from it yet."""
+
     @property
     def has_caught_up(self) -> bool:
+        return not self.is_unread and self.has_reached_end
+
+    @property
+    def has_reached_end(self) -> bool:
         event = self.event
         return event is not None and event.size is not None and event.offset + event.n >= event.size
 

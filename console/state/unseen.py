@@ -37,6 +37,21 @@ def unseen(state: TargetState, now: float) -> Health | None:
     )
 
 
+def unread(state: TargetState, now: float) -> Health | None:
+    """What stood in the log is not read yet: its newest step may be hours old by what is known so far, and isn't.
+
+    A log that was read before and is read on tells what it told then, as long as its silence would be called nothing.
+    """
+    if state.follow is None or not state.log.is_unread or state.link.log_lost is not None:
+        return None
+    if state.log.is_catching_up:
+        silence = stall.silent_s(state, now)
+        silence = silence if silence is not None else stall.log_silence_s(state, now)
+        if silence is not None and silence <= min(stall.SILENT_S, stall.stall_budget_s(state, now)):
+            return None
+    return Health(condition=Condition.UNREAD)
+
+
 def _log_lost(state: TargetState, now: float, why: str) -> Health | None:
     if state.training.step is None:
         since = state.link.log_lost_at

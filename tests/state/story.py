@@ -62,6 +62,8 @@ class Story:
     )
     now: float = 0.0
     effects: list[events.Effect] = field(default_factory=list)
+    is_read_at_once: bool = True
+    """What stands in the log is read as soon as the host has spoken."""
     record: RunRecord = field(
         default_factory=lambda: RunRecord(
             id="r-6",
@@ -116,7 +118,13 @@ class Story:
 
     def said(self, record: RunRecord | None, **fields: Any) -> Story:
         state = protocol.StateEvent(bt=self.bt, wall=self.at, run=record, **fields)
-        return self.tell(events.HostSaid(at=self.at, state=state))
+        self.tell(events.HostSaid(at=self.at, state=state))
+        log = self.state.log
+        return self.read() if self.is_read_at_once and log.is_unread and not log.is_catching_up else self
+
+    def read(self) -> Story:
+        """The log's end is reached."""
+        return self.tell(events.HistoryRead(at=self.at, follow=self.follow_id()))
 
     def host(self, **changes: Any) -> Story:
         self.record = replace(self.record, **changes)
@@ -172,7 +180,7 @@ class Story:
 
     def samples(self, *samples: Sample, live: bool = True, lines: int | None = None) -> Story:
         self.lines += len(samples) if lines is None else lines
-        return self.tell(
+        self.tell(
             events.SamplesSeen(
                 at=self.at,
                 follow=self.follow_id(),
@@ -183,6 +191,7 @@ class Story:
                 lines_understood=len(samples),
             )
         )
+        return self.read() if self.is_read_at_once and self.state.log.is_unread else self
 
     def steps(self, first: int, last: int, *, every_s: float = 2.0, tok_s: float = 21_500.0, **fields: Any) -> Story:
         for step in range(first, last + 1):

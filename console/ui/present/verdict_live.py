@@ -100,9 +100,10 @@ def spike(snapshot: Snapshot, look: Look) -> VerdictFacts:
 def running(snapshot: Snapshot, look: Look) -> VerdictFacts:
     reason = snapshot.reason or next((w for w in snapshot.warnings if w.severity is not Severity.OK), None)
     needs_you = snapshot.reason is not None and snapshot.reason.severity is not Severity.INFO
+    unseen = "alive; no step was seen" if snapshot.log.caught_up else "alive; its log is being read"
     return VerdictFacts(
         word="RUNNING", glyph=look.glyphs.warn if needs_you else look.glyphs.live,
-        role=Role.WARN if needs_you else Role.TEXT, first=((reason.title,) if reason else ("alive; no step was seen",)),
+        role=Role.WARN if needs_you else Role.TEXT, first=((reason.title,) if reason else (unseen,)),
         cause=words.one_line(reason.detail) if reason else "", number="?", caption="tok/s", short_caption="tok/s",
     )  # fmt: skip
 
