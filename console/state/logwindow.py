@@ -83,8 +83,25 @@ class Window:
 
     # -- growing ------------------------------------------------------------------------------------------------------
 
+    def fill(self, after: Stretch, before: Stretch | None) -> None:
+        """Take what was found on both sides of a place: of each as much as leaves room for the other."""
+        self._append(_entries(after), after.breaks)
+        self.end = max(self.end, after.end)
+        self._trim_end(MOST_ENTRIES // 2, MOST_BYTES // 2)
+        if before is not None:
+            entries, size_bytes = len(self.entries), self._bytes
+            self._put_in_front(before)
+            self._trim_front(entries + MOST_ENTRIES // 2, size_bytes + MOST_BYTES // 2)
+        self.version += 1
+
     def prepend(self, stretch: Stretch) -> int:
         """Take what was found before `begin`; return how many entries were put in front."""
+        count = self._put_in_front(stretch)
+        self._trim_end(MOST_ENTRIES, MOST_BYTES)
+        self.version += 1
+        return count
+
+    def _put_in_front(self, stretch: Stretch) -> int:
         if self.entries and stretch.end < self.begin:
             # What the tail says of its own beginning is no longer true.
             notes = list(takewhile(lambda entry: entry.kind in (EntryKind.NOTE, EntryKind.GAP), self.entries))
@@ -100,8 +117,6 @@ class Window:
             self._lines_before = 0
         elif self._lines_before is not None:
             self._lines_before -= sum(stretch.breaks)
-        self._trim_end()
-        self.version += 1
         return len(fresh)
 
     def append(self, stretch: Stretch) -> int:
@@ -110,7 +125,7 @@ class Window:
         self._append(fresh, stretch.breaks[len(stretch.breaks) - len(fresh) :])
         self.end = max(self.end, stretch.end)
         self.version += 1
-        return self._trim_front()
+        return self._trim_front(MOST_ENTRIES, MOST_BYTES)
 
     def join(self, buffer: LogBuffer) -> bool:
         """Go on with the tail if it holds what comes next here; say whether it does."""
@@ -143,7 +158,7 @@ class Window:
             self.joined = None
             return 0
         self._take(buffer, 1000)
-        return self._trim_front()
+        return self._trim_front(MOST_ENTRIES, MOST_BYTES)
 
     def _take(self, buffer: LogBuffer, count: int) -> None:
         start = self.joined or 0
@@ -166,11 +181,8 @@ class Window:
         self._breaks += breaks
         self._bytes += sum(map(_cost, entries))
 
-    def _is_full(self) -> bool:
-        return len(self.entries) > MOST_ENTRIES or (self._bytes > MOST_BYTES and len(self.entries) > 1)
-
-    def _trim_end(self) -> None:
-        while self._is_full():
+    def _trim_end(self, most_entries: int, most_bytes: int) -> None:
+        while len(self.entries) > most_entries or (self._bytes > most_bytes and len(self.entries) > 1):
             entry = self.entries.pop()
             self._breaks.pop()
             self._bytes -= _cost(entry)
@@ -178,9 +190,9 @@ class Window:
             if entry.offset is not None:
                 self.end = entry.offset
 
-    def _trim_front(self) -> int:
+    def _trim_front(self, most_entries: int, most_bytes: int) -> int:
         count, used = 0, self._bytes
-        while len(self.entries) - count > MOST_ENTRIES or (used > MOST_BYTES and len(self.entries) - count > 1):
+        while len(self.entries) - count > most_entries or (used > most_bytes and len(self.entries) - count > 1):
             used -= _cost(self.entries[count])
             count += 1
         self._drop_front(count)

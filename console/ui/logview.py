@@ -521,9 +521,7 @@ class LogView:
             before = await self._lines(place, start, _AROUND_BYTES, back=True) if start else after
         self._pin(after.size_bytes, place, after.identity)
         window = Window(begin=after.begin, end=after.begin, is_sieved=self.filter is not None or self.hides_steps)
-        window.append(after)
-        if before is not after:
-            window.prepend(before)
+        window.fill(after, before if before is not after else None)
         if not self.is_other:
             window.join(self._buffer)
         self.window, self._projected = window, None
