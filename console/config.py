@@ -56,6 +56,8 @@ class Target(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     exec: tuple[str, ...] = ()
     """Prefix that enters the container: `["pct", "exec", "200", "--"]`."""
     python: str = "python3"
+    host_helper: bool | None = None
+    """Whether a second agent looks from the host itself, outside of the container; None: with `exec`, over SSH."""
     state_dir: str | None = None
     command: tuple[str, ...] = ()
     cwd: str = "/root"
@@ -70,6 +72,12 @@ class Target(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     metrics: Metrics = field(default_factory=Metrics)
     deadlines: Deadlines = field(default_factory=Deadlines)
     color: str | None = None
+
+    @property
+    def wants_host_helper(self) -> bool:
+        if not self.exec:
+            return False  # the agent itself is on the host
+        return self.host != "local" if self.host_helper is None else self.host_helper
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -248,6 +248,21 @@ class LogFiles(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_files
     template: str
 
 
+class Outside(Struct, frozen=True, kw_only=True, tag_field="op", tag="outside"):
+    """To the helper on the host itself: which container is meant, and which pids. Answered with {}, and OutsideEvents.
+
+    The container is the one in which a process of this pid and start (as seen inside) lives in this pid namespace.
+    """
+
+    id: int
+    agent: ProcId
+    pid_ns: str
+    pids: tuple[int, ...] = ()
+    """Pids that the driver lists, to be looked up as the host's."""
+    tree: tuple[ProcId, ...] = ()
+    """The run's processes as seen inside: known so to the helper, they are recognised in the kernel log."""
+
+
 class Recorder(Struct, frozen=True, kw_only=True, tag_field="op", tag="recorder"):
     """Answered with the flight recorder of a run: `records` (see Growth). Megabytes: to be asked over bulk.
 
@@ -272,6 +287,9 @@ class Hello(Struct, frozen=True, kw_only=True):
 
     v: int
     pid: int
+    start: int | None = None
+    pid_ns: str = ""
+    """Its pid namespace, `pid:[4026532211]`: what the host itself knows the container by."""
     python: str
     boot: str
     """`boot_id/start ticks of pid 1`: changes when the host or the container restarts."""
@@ -419,6 +437,8 @@ class WireHolder(Struct, frozen=True, kw_only=True):
     user: str = ""
     seen: bool = False
     """It can be seen from where we look, by proof; else the pid is only what the driver states."""
+    place: str = ""
+    """Where it runs, once the host itself has said so: `in this container`, `on the host`, `in container 201`."""
 
 
 class WireInstance(Struct, frozen=True, kw_only=True):
@@ -548,7 +568,62 @@ class Warn(Struct, frozen=True, kw_only=True, tag_field="ev", tag="warn"):
     detail: str = ""
 
 
-AgentEvent = StateEvent | ProcsEvent | GpusEvent | LogEvent | Warn
+class OutsidePid(Struct, frozen=True, kw_only=True):
+    """Who a pid is, as the host counts."""
+
+    pid: int
+    place: str = "unknown"
+    """container | host | elsewhere | gone | unknown (we may not look)"""
+    start: int | None = None
+    inner: int | None = None
+    """Its pid inside of the container."""
+    name: str = ""
+    user: str = ""
+    label: str = ""
+    """Which other container it is in, where that can be told."""
+    uvm: bool = False
+
+
+class OutsideContainer(Struct, frozen=True, kw_only=True):
+    """The container's cgroup; None each where that can't be told, and `limit` where there is none."""
+
+    frozen: bool | None = None
+    limit: int | None = None
+    used: int | None = None
+    oom_kills: int | None = None
+
+
+class KernelNote(Struct, frozen=True, kw_only=True):
+    """A line of the host's kernel log: kind `xid` or `oom`."""
+
+    kind: str
+    bt: float
+    text: str = ""
+    pid: int | None = None
+    inner: int | None = None
+    """The pid inside of the container, where it is known to be one of its processes."""
+    name: str = ""
+    bus: str = ""
+    xid: int | None = None
+    group: str = ""
+    limit: str = ""
+    """The cgroup whose limit was met; "": the whole machine was out of memory."""
+
+
+class OutsideEvent(Struct, frozen=True, kw_only=True, tag_field="ev", tag="outside"):
+    """What the helper on the host itself sees, all of it, whenever something changes."""
+
+    bt: float
+    apart: bool = False
+    """The container has a pid namespace of its own."""
+    pids: tuple[OutsidePid, ...] = ()
+    container: OutsideContainer | None = None
+    kernel: tuple[KernelNote, ...] = ()
+    cannot: dict[str, str] = {}
+    """What can't be told, and why: `container`, `kernel`."""
+
+
+AgentEvent = StateEvent | ProcsEvent | GpusEvent | LogEvent | OutsideEvent | Warn
 
 
 class WireError(Struct, frozen=True, kw_only=True):

@@ -15,9 +15,12 @@ VERSION = 1
 def hello() -> Dict[str, Any]:
     """Return the Hello object: who and where we are, and both clocks."""
     bt, wall = procfs.boottime(), time.time()
+    own = procfs.read_stat(os.getpid())
     return {
         "v": VERSION,
         "pid": os.getpid(),
+        "start": own.start if own is not None else None,
+        "pid_ns": procfs.pid_namespace_here(),
         "python": "%d.%d.%d" % sys.version_info[:3],
         "boot": procfs.boot_identity(),
         "user": startkeeper.user_name(),

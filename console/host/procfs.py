@@ -166,6 +166,11 @@ def pid_namespace(pid: int) -> str:
     return _readlink("/proc/%d/ns/pid" % pid)
 
 
+def pid_namespace_here() -> str:
+    """Return the pid namespace that /proc's pids, and so ours, are of; "" where that can't be told."""
+    return _readlink("/proc/self/ns/pid")
+
+
 def owner_uid(pid: int) -> Optional[int]:
     try:
         return os.stat("/proc/%d" % pid).st_uid

@@ -128,7 +128,9 @@ static void read_holders(gpu_t *gpu, char *text)
         while (*rest && *rest != ':')
             rest++; /* a "?" */
         u64 start = *rest == ':' ? strtoull(rest + 1, NULL, 10) : 0;
-        if (!is_alive(pid, start)) {
+        /* "PID:BYTES:!": a pid of another namespace, as older drivers state them: not ours to look up. */
+        int is_stated = *rest == ':' && rest[1] == '!';
+        if (!is_stated && !is_alive(pid, start)) {
             gpu->dead++;
             dead_bytes += holder.used;
         } else if (gpu->living < MAX_PROCS) {
