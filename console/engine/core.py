@@ -23,10 +23,11 @@ from console.engine.archive import Archive
 from console.engine.following import Following
 from console.engine.logreader import LogReader
 from console.engine.oldlogs import OldLogs
+from console.engine.outside import OutsideAsking
 from console.engine.past import Past
 from console.engine.replay import Replay, record
 from console.engine.tape import Tape
-from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
+from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, OutsideDown, OutsideUp, Rtt
 from console.link.link import Link
 from console.link.payload import build_payload, entry_line
 from console.link.tasks import owned_tasks, started
@@ -76,8 +77,13 @@ class Engine:
         self.past_runs: dict[str, str] = {}
         """Id and name of the runs before the one that the snapshot shows, as far as the host still tells of them."""
         self._clock_base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        packed = build_payload() if tape is None else b""
         self._link: Link | Replay = tape or Link(
-            name, target, payload=entry_line("agent") + build_payload(), on_event=self._on_link
+            name,
+            target,
+            payload=entry_line("agent") + packed,
+            on_event=self._on_link,
+            outside=entry_line("outside") + packed if target.wants_host_helper else None,
         )
         if tape is not None:
             tape.attach(self._on_link, self._rewind)
@@ -85,6 +91,7 @@ class Engine:
         self._following = Following(
             self._link, target.metrics, self.log, self.series, self._feed, self.now, self._ask_recorder
         )
+        self._outside = OutsideAsking(self._link)
         self.logs = LogReader(self._link, target.log or "", self.now)
         baseline = target.metrics.baseline if isinstance(target.metrics.baseline, str) else None
         self._past = Past(name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now)
@@ -324,6 +331,7 @@ class Engine:
             await asyncio.sleep(1.0)
             self._feed(events.Tick(at=self.now()))
             self._following.tick()
+            self._outside.tick()
             self._remember()
 
     def _remember(self, *, is_last: bool = False) -> None:
@@ -348,6 +356,8 @@ class Engine:
                 self._came_up(event, now)
             case LinkDown():
                 self._following.bulk_down()  # the link says nothing more of it
+                if not event.held:
+                    self._outside.went_down()
                 retry_at = now + event.retry_in_s if event.retry_in_s is not None else None
                 self._feed(
                     events.LinkWentDown(
@@ -356,6 +366,7 @@ class Engine:
                         detail=event.detail,
                         attempt=event.attempt,
                         retry_at=retry_at,
+                        held=event.held,
                     )
                 )
             case Rtt():
@@ -366,6 +377,11 @@ class Engine:
             case BulkDown():
                 self._following.bulk_down()
                 self._feed(events.BulkWentDown(at=now, detail=event.detail))
+            case OutsideUp():
+                self._outside.came_up(self.hello)
+            case OutsideDown():
+                self._outside.went_down()
+                self._feed(events.OutsideLost(at=now, detail=event.detail))
             case AgentSaid():
                 self._agent_said(event, now)
             case _:
@@ -417,12 +433,16 @@ class Engine:
                 self._past.host_said(event, self._state.subject.key if self._state.subject is not None else None)
             case protocol.ProcsEvent():
                 self._feed(events.ProcsSaid(at=now, procs=event))
+                self._outside.procs_said(event)
             case protocol.GpusEvent():
                 self._feed(events.GpusSaid(at=now, gpus=event))
+                self._outside.gpus_said(event)
                 gpucurves.take(self.series, event, now)
                 self._past.gpus(event, self.target.gpus.roles)
             case protocol.LogEvent():
                 self._following.take(event, said.data, now)
+            case protocol.OutsideEvent():
+                self._feed(events.OutsideSaid(at=now, outside=event))
             case protocol.Warn():
                 self._feed(events.HostWarned(at=now, warn=event))
             case _:

@@ -221,6 +221,9 @@ class Replay:
     async def raw_request(self, operation: Operation, timeout_s: float) -> tuple[Reply, bytes]:
         return self._answer(operation)
 
+    def outside_send(self, operation: protocol.Outside) -> bool:
+        return False
+
     def bulk_send(self, operation: protocol.LogCredit) -> None:
         self._credit += operation.bytes
         self._wake.set()

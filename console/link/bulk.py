@@ -18,6 +18,7 @@ from console.link import channel, retries
 from console.link.agents import closing, open_agent
 from console.link.channel import AgentChannel, beat
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkEvent
+from console.link.outside import OutsideEyes
 from console.link.transport import Connection, connect
 from console.reasons import ConsoleError
 
@@ -26,12 +27,21 @@ log = logging.getLogger(__name__)
 
 class Bulk:
     def __init__(
-        self, target: Target, payload: bytes, next_id: Callable[[], int], on_event: Callable[[LinkEvent], None]
+        self,
+        target: Target,
+        payload: bytes,
+        next_id: Callable[[], int],
+        on_event: Callable[[LinkEvent], None],
+        outside: OutsideEyes | None = None,
     ) -> None:
+        """`outside` knows whether the container is frozen: a bulk agent that can't answer isn't given up then."""
+        self._outside = outside
         self._target, self._payload, self._next_id, self._on_event = target, payload, next_id, on_event
         self._chance = random.Random()
         self._wake = asyncio.Event()
         self.channel: AgentChannel | None = None
+        self.has_come = asyncio.Event()
+        """It has been up, so it has got the channel that it needs."""
 
     async def supervise(self, control: Connection) -> None:
         """Keep a bulk agent alive for as long as the control connection `control` lives."""
@@ -79,7 +89,11 @@ class Bulk:
                 on_held=lambda error: log.warning("bulk waits: %s", error),
             ) as agent:
                 self.channel = agent.channel
+                self.has_come.set()
                 self._on_event(BulkUp(shared=bool(why_shared), detail=why_shared))
-                await beat(agent.channel, self._next_id, silence_s=channel.SILENCE_S)
+                await beat(agent.channel, self._next_id, silence_s=channel.SILENCE_S, while_frozen=self._while_frozen)
         finally:
             self.channel = None
+
+    async def _while_frozen(self) -> bool:
+        return self._outside is not None and await self._outside.thawed(lambda: None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 import msgspec
@@ -32,6 +32,7 @@ from console.protocol import (
     LogRead,
     LogSample,
     MakePlan,
+    Outside,
     Ping,
     Recorder,
     Reply,
@@ -42,7 +43,7 @@ from console.reasons import ConsoleError, Exit, Reason
 log = logging.getLogger(__name__)
 
 Look = LogRead | LogSample | LogLines | LogCount | LogFiles
-Operation = Watch | Ping | MakePlan | Execute | LogFollow | Look | Recorder | Examine | Diagnose
+Operation = Watch | Ping | MakePlan | Execute | LogFollow | Look | Recorder | Examine | Diagnose | Outside
 """What is answered with a Reply; LogCredit and Bye are not."""
 Answer = tuple[Reply, bytes]
 OnEvent = Callable[[AgentEvent, bytes], None]
@@ -203,14 +204,19 @@ async def beat(
     *,
     silence_s: float,
     on_pong: Callable[[float, Reply], None] | None = None,
+    while_frozen: Callable[[], Awaitable[bool]] | None = None,
 ) -> NoReturn:
     """Ping each second, which also renews the agent's lease, until nothing has come in for `silence_s`.
 
-    `on_pong` gets the round trip in seconds. Raises: ConsoleError (link_lost).
+    `on_pong` gets the round trip in seconds. `while_frozen` waits for as long as the container is known to be frozen,
+    and says whether it was. Raises: ConsoleError (link_lost, or container_frozen once it is thawed).
     """
     next_ping = heard_from = time.monotonic()
     while True:
         now = time.monotonic()
+        silent_s = now - max(channel.last_word, heard_from)
+        if while_frozen is not None and silent_s >= FROZEN_S and await while_frozen():
+            raise ConsoleError(Reason.CONTAINER_FROZEN, "it was frozen, and is not any more", Exit.ENTRY)
         if now >= next_ping:
             _ping(channel, next_id(), on_pong)
             next_ping = now + PING_S
@@ -227,6 +233,8 @@ async def beat(
 PING_S = 1.0
 SILENCE_S = 3.5
 """A silent cut is noticed within 5 s: three pings missed, and half a second. Log that arrives is a word, too."""
+FROZEN_S = 1.5
+"""Silence after which it is asked whether the container is frozen: a ping missed."""
 _OVERSLEPT_S = 1.0
 
 

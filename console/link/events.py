@@ -52,6 +52,18 @@ class BulkDown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideUp:
+    """The helper on the host itself has said hello; it has not been told yet which container is meant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideDown:
+    """There is no helper on the host, or none any more; nothing else is touched by that."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSaid:
     event: AgentEvent
     data: bytes = b""
@@ -66,4 +78,4 @@ class Rtt:
     wall: float
 
 
-LinkEvent = LinkUp | LinkDown | BulkUp | BulkDown | AgentSaid | Rtt
+LinkEvent = LinkUp | LinkDown | BulkUp | BulkDown | OutsideUp | OutsideDown | AgentSaid | Rtt

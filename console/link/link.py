@@ -19,8 +19,9 @@ from console.link.agents import Agent, closing, open_agent
 from console.link.bulk import Bulk
 from console.link.channel import AgentChannel, Operation, beat, pong_times
 from console.link.events import AgentSaid, LinkDown, LinkEvent, LinkUp, Rtt
+from console.link.outside import OutsideEyes
 from console.link.transport import Connection, connect
-from console.protocol import LogCredit, Reply
+from console.protocol import LogCredit, Outside, Reply
 from console.reasons import ConsoleError, Exit, Reason
 
 log = logging.getLogger(__name__)
@@ -32,9 +33,18 @@ class Link:
     """One target's link. `request` and `bulk_request` may be called by any task of the same loop."""
 
     def __init__(
-        self, target_name: str, target: Target, *, payload: bytes, on_event: Callable[[LinkEvent], None]
+        self,
+        target_name: str,
+        target: Target,
+        *,
+        payload: bytes,
+        on_event: Callable[[LinkEvent], None],
+        outside: bytes | None = None,
     ) -> None:
-        """`payload`: the whole program text that the host's Python execs, entry line included."""
+        """`payload`: the whole program text that the host's Python execs, entry line included.
+
+        `outside`: the same of the helper on the host itself, where there is to be one.
+        """
         self.target_name = target_name
         self.label = describe(target)
         self._target, self._payload, self._on_event = target, payload, on_event
@@ -42,7 +52,8 @@ class Link:
         self._chance = random.Random()
         self._wake = asyncio.Event()
         self._control: AgentChannel | None = None
-        self._bulk = Bulk(target, payload, self.next_id, on_event)
+        self._outside = OutsideEyes(target, outside, self.next_id, on_event) if outside is not None else None
+        self._bulk = Bulk(target, payload, self.next_id, on_event, self._outside)
         self._attempt = 0
         self._up_since: float | None = None
         self._has_been_up = False
@@ -92,6 +103,10 @@ class Link:
             except ConsoleError:
                 pass  # it is about to be taken down
 
+    def outside_send(self, operation: Outside) -> bool:
+        """Tell the helper on the host itself what is meant; False where there is none."""
+        return self._outside is not None and self._outside.send(operation)
+
     async def _serve(self) -> None:
         try:
             async with (
@@ -106,7 +121,15 @@ class Link:
             ):
                 self._came_up(connection, agent)
                 agent.tasks.create_task(self._bulk.supervise(connection))
-                await beat(agent.channel, self.next_id, silence_s=channel.SILENCE_S, on_pong=self._pong)
+                if self._outside is not None:
+                    agent.tasks.create_task(self._outside.supervise(connection, self._bulk.has_come))
+                await beat(
+                    agent.channel,
+                    self.next_id,
+                    silence_s=channel.SILENCE_S,
+                    on_pong=self._pong,
+                    while_frozen=self._while_frozen,
+                )
         finally:
             self._control = None
 
@@ -120,6 +143,12 @@ class Link:
     def _pong(self, rtt_s: float, reply: Reply) -> None:
         if times := pong_times(reply):
             self._on_event(Rtt(rtt_s=rtt_s, bt=times[0], wall=times[1]))
+
+    async def _while_frozen(self) -> bool:
+        if self._outside is None:
+            return False
+        detail = "the host itself says so: its cgroup is frozen"
+        return await self._outside.thawed(lambda: self._held(ConsoleError(Reason.CONTAINER_FROZEN, detail, Exit.ENTRY)))
 
     def _held(self, error: ConsoleError) -> None:
         self._attempt += 1
