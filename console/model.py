@@ -234,6 +234,21 @@ class GpuHolder(Struct, frozen=True, kw_only=True):
     user: str = ""
     seen: bool = False
     """It was found where the agent looks; else the pid is only what the driver states."""
+    place: str = ""
+    """Where it runs, as the host itself says: `in this container`, `on the host`, `in container 201`."""
+
+
+class ContainerView(Struct, frozen=True, kw_only=True):
+    """The run's container as its host sees it; every field may be unavailable alone."""
+
+    frozen: bool | None = None
+    memory_limit_bytes: int | None = None
+    """None: no limit, or not told."""
+    memory_used_bytes: int | None = None
+    oom_kills: int | None = None
+    """Processes of it that were killed for want of memory since it was started."""
+    why: str = ""
+    """Why the host can't be asked, or not all of it."""
 
 
 class GpuPart(Struct, frozen=True, kw_only=True):
@@ -512,6 +527,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """After a failure: what differs from `good`."""
     progress: Progress = Progress()
     gpus: GpuPanel = GpuPanel()
+    container: ContainerView | None = None
+    """None: nobody looks from the host itself, since there is no container or none is wanted."""
     log: LogStatus = LogStatus()
     processes: tuple[Process, ...] = ()
     lock: Lock | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from console.config import Target
 from console.headless import follow, output
 from console.headless.session import deadline_after, opened, settled
-from console.model import Gpu, GpuNote, Severity, Snapshot, StageState, Verdict
+from console.model import ContainerView, Gpu, GpuNote, Severity, Snapshot, StageState, Verdict
 from console.reasons import ConsoleError, Exit
 from console.state import outcome
 
@@ -157,6 +157,7 @@ def status_json(snapshot: Snapshot) -> dict[str, Any]:
         "gpu_source": snapshot.gpus.source,
         "gpu_why": snapshot.gpus.why or None,
         "gpus": [_gpu_json(gpu, snapshot.gpus.notes) for gpu in snapshot.gpus.gpus],
+        "container": _container_json(snapshot.container),
         "reason": snapshot.reason.slug if snapshot.reason else None,
         "detail": snapshot.reason.detail if snapshot.reason else None,
         "safe": snapshot.reason.safe if snapshot.reason else None,
@@ -203,6 +204,18 @@ def _whys(snapshot: Snapshot) -> dict[str, str]:
     return whys
 
 
+def _container_json(container: ContainerView | None) -> dict[str, Any] | None:
+    if container is None:
+        return None
+    return {
+        "frozen": container.frozen,
+        "memory_limit_bytes": container.memory_limit_bytes,
+        "memory_used_bytes": container.memory_used_bytes,
+        "oom_kills": container.oom_kills,
+        "why": container.why or None,
+    }
+
+
 def _gpu_json(gpu: Gpu, notes: tuple[GpuNote, ...]) -> dict[str, Any]:
     return {
         "index": gpu.index,
@@ -229,7 +242,13 @@ def _gpu_json(gpu: Gpu, notes: tuple[GpuNote, ...]) -> dict[str, Any]:
         "context": gpu.context,
         "pids": list(gpu.pids),
         "others": [
-            {"pid": each.pid, "bytes": each.bytes, "name": each.name or None, "user": each.user or None}
+            {
+                "pid": each.pid,
+                "bytes": each.bytes,
+                "name": each.name or None,
+                "user": each.user or None,
+                "place": each.place or None,
+            }
             for each in gpu.others
         ],
         "why": next((note.text for note in notes if gpu.index in note.gpus), None),

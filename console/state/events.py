@@ -42,6 +42,8 @@ class LinkWentDown(Struct, frozen=True, kw_only=True):
     attempt: int = 0
     retry_at: float | None = None
     """None: refused, not tried again by itself."""
+    held: bool = False
+    """The attempt stays open and goes on by itself: a frozen container."""
 
 
 class BulkWentDown(Struct, frozen=True, kw_only=True):
@@ -76,6 +78,20 @@ class ProcsSaid(Struct, frozen=True, kw_only=True):
 class GpusSaid(Struct, frozen=True, kw_only=True):
     at: float
     gpus: protocol.GpusEvent
+
+
+class OutsideSaid(Struct, frozen=True, kw_only=True):
+    """The helper on the host itself, outside of the container, has spoken."""
+
+    at: float
+    outside: protocol.OutsideEvent
+
+
+class OutsideLost(Struct, frozen=True, kw_only=True):
+    """There is no helper on the host (any more), and why: what it said last holds no longer."""
+
+    at: float
+    detail: str
 
 
 class HostWarned(Struct, frozen=True, kw_only=True):
@@ -229,6 +245,8 @@ Event = (
     | HostSaid
     | ProcsSaid
     | GpusSaid
+    | OutsideSaid
+    | OutsideLost
     | HostWarned
     | LogSaid
     | SamplesSeen

@@ -161,7 +161,7 @@ def _named(holders: Sequence[GpuHolder]) -> str:
 def who(holder: GpuHolder) -> str:
     if not holder.seen:
         return "not seen from here"
-    return f"{holder.name}, {holder.user}" if holder.user else holder.name
+    return ", ".join(word for word in (holder.name, holder.user, holder.place) if word)
 
 
 def _spinning(spinning: Sequence[Gpu], gpus: Sequence[Gpu]) -> Iterable[GpuNote]:

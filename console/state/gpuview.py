@@ -70,7 +70,7 @@ def _gpu(state: TargetState, gpu: WireGpu, order: CudaOrder, roles: dict[int, st
         pids=tuple(pid for pid, _ in gpu.procs or ()),
         held_bytes=dict(gpu.procs) if gpu.procs is not None else None,
         others=tuple(
-            GpuHolder(pid=each.pid, bytes=each.bytes, name=each.name, user=each.user, seen=each.seen)
+            GpuHolder(pid=each.pid, bytes=each.bytes, name=each.name, user=each.user, seen=each.seen, place=each.place)
             for each in gpu.others
         ),
         context=gpu.context,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from console.model import Stage, StageState
 from console.protocol import GpusEvent, RunRecord
 from console.reasons import Reason
-from console.state import events, figures, gpunotes, launch
+from console.state import events, figures, gpunotes, launch, outside
 from console.state.ending import gone, how_it_ended
 from console.state.stages import JOURNALLED, STAGES, IllegalEvent
 from console.state.subject import TRANSACTION, stop_of
@@ -155,7 +155,7 @@ def procs_said(state: TargetState, event: events.ProcsSaid) -> TargetState:
         stop_was_seen=bool(stopped) and was_seen,
         resumed_at=state.at if resumed else before.resumed_at,
     )
-    state = replace(state, procs=procs)
+    state = replace(state, procs=procs, outside=outside.tree_seen(state, event.procs))
     return replace(state, training=replace(state.training, gap_from=None)) if resumed else state
 
 
@@ -163,7 +163,7 @@ def procs_said(state: TargetState, event: events.ProcsSaid) -> TargetState:
 
 
 def gpus_said(state: TargetState, event: events.GpusSaid) -> TargetState:
-    said = event.gpus
+    said = outside.attributed(state, event.gpus)
     peaks = dict(state.gpus.peaks)
     for gpu in said.gpus:
         known = [value for value in (gpu.peak, gpu.used if _is_alive(state) else None) if value is not None]

@@ -19,6 +19,7 @@ from console.state import events, launch
 from console.state.hostword import SETTLING_S, gpus_said, launched, procs_said, read_hand, read_record, warned
 from console.state.launch import Launch
 from console.state.logword import ask_head, follow_log, from_log, step_times
+from console.state.outside import outside_lost, outside_said
 from console.state.subject import choose
 from console.state.target import (
     Clock,
@@ -94,6 +95,10 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
             return procs_said(heard(state), event), ()
         case events.GpusSaid():
             return gpus_said(heard(state), event), ()
+        case events.OutsideSaid():
+            return outside_said(state, event.outside), ()
+        case events.OutsideLost():
+            return outside_lost(state, event), ()
         case events.HostWarned():
             return warned(heard(state), event.warn.reason, event.warn.detail), ()
         case events.HistoryKnown():
@@ -170,16 +175,19 @@ def _link_up(state: TargetState, event: events.LinkWentUp) -> TargetState:
 
 
 def _link_down(state: TargetState, event: events.LinkWentDown) -> TargetState:
+    goes_on = event.held and state.host.said is not None
     link = replace(
         state.link,
-        state=LinkState.LOST if event.retry_at is not None else LinkState.REFUSED,
+        state=LinkState.LOST if event.retry_at is not None or goes_on else LinkState.REFUSED,
         rtt_s=None,
         attempt=event.attempt,
         retry_at=event.retry_at,
         reason=event.reason,
         detail=event.detail,
     )
-    return replace(state, link=link, host=replace(state.host, is_fresh=False))
+    # Held: the helper outside still speaks, and says that the container is frozen.
+    outside = state.outside if event.held else replace(state.outside, event=None, why="")
+    return replace(state, link=link, host=replace(state.host, is_fresh=False), outside=outside)
 
 
 def _bulk_down(state: TargetState, event: events.BulkWentDown) -> TargetState:

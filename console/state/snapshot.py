@@ -31,6 +31,7 @@ from console.state.changes import changes, settings_of
 from console.state.consequences import End
 from console.state.gpuview import gpu_panel
 from console.state.launch import Launch
+from console.state.outside import container_view
 from console.state.stages import JOURNALLED, STAGES, Mark
 from console.state.subject import TRANSACTION, stop_of
 from console.state.target import Subject, TargetState, deadline_s, record_at
@@ -63,6 +64,7 @@ def snapshot(state: TargetState, now: float) -> Snapshot:
         changes=_changes(state, judged),
         progress=_progress(state, now, judged.verdict),
         gpus=gpu_panel(state),
+        container=container_view(state),
         log=_log(state),
         processes=_processes(state.procs.event),
         lock=_lock(state),

@@ -154,6 +154,24 @@ class GpuFacts(Struct, frozen=True, kw_only=True):
     """Percent busy, smoothed over half a minute."""
 
 
+class OutsideFacts(Struct, frozen=True, kw_only=True):
+    """What the host itself says, from outside of the container."""
+
+    event: protocol.OutsideEvent | None = None
+    """None: there is no helper, or none any more."""
+    at: float | None = None
+    why: str = ""
+    """Why there is none."""
+    kernel: tuple[protocol.KernelNote, ...] = ()
+    """The notes of the kernel log, also of a helper that is gone: what has happened has happened."""
+    oom_rose_bt: float | None = None
+    """When the container's own count of kills for want of memory was last seen to rise."""
+    oom_rise: int = 0
+    ran_key: str = ""
+    ran: frozenset[int] = frozenset()
+    """Pids, as seen inside, that the subject of this key has had."""
+
+
 class ProcFacts(Struct, frozen=True, kw_only=True):
     event: protocol.ProcsEvent | None = None
     at: float | None = None
@@ -206,6 +224,7 @@ class TargetState(Struct, frozen=True, kw_only=True):
     training: Training = Training()
     gpus: GpuFacts = GpuFacts()
     procs: ProcFacts = ProcFacts()
+    outside: OutsideFacts = OutsideFacts()
     history: History = History()
     warnings: tuple[HostWarning, ...] = ()
     alarm: str | None = None

@@ -18,6 +18,7 @@ from console.state.diagnose import Diagnosis, diagnose
 from console.state.events import LogLine
 from console.state.launch import Launch
 from console.state.lazy import lazy
+from console.state.outside import with_kernel_word
 from console.state.reasonview import told, view
 from console.state.target import TargetState
 
@@ -187,7 +188,7 @@ def lines_to_read(state: TargetState) -> tuple[LogLine, ...]:
 
 def diagnosis_of(state: TargetState) -> Diagnosis:
     record = state.subject.record if state.subject is not None else None
-    return diagnose(record, lines_to_read(state), state.training)
+    return with_kernel_word(state, diagnose(record, lines_to_read(state), state.training))
 
 
 def _ended(state: TargetState, launch: Launch, found: Diagnosis) -> ReasonView:

@@ -408,7 +408,8 @@ def _killed_by_the_kernel(case: Case, scene: Scene) -> None:
         "all=$(head -c 300000000 /dev/zero | tr '\\0' x)\necho 'it all fits'\nsleep 60\n",
         mode=0o755,
     )
-    with _restarting(training, "--timeout", "40s") as restart, ExitStack() as afterwards:
+    config = training.config(host_helper=False)  # what is known from inside alone
+    with _restarting(training, "--timeout", "40s", config=config) as restart, ExitStack() as afterwards:
         pid = until(lambda: _running(training), 30, "it loads")
         assert pid is not None
         _limit_memory(container.outside(pid), 64 << 20, container.number, afterwards)

@@ -31,7 +31,7 @@ SCRIPT = "train_dflash_pipeline.py"
 CACHE = "/tmp/torchinductor_root"
 STATE = "/root/.local/state/dflash-console"
 _GPU_STATE = "/run/fake-nvml/state"
-_LIBRARY = f"/usr/lib/x86_64-linux-gnu/{LIBRARY_NAME}"
+LIBRARY = f"/usr/lib/x86_64-linux-gnu/{LIBRARY_NAME}"
 _REPOSITORY = Path(__file__).parents[2]
 _OPTIONS = f"--load-time 0.6 --step-time 0.2 --gpu-state {_GPU_STATE} --fault-file /root/fault"
 
@@ -81,7 +81,7 @@ class Training:
         ct.write(f"{CACHE}/fx00/kernel.so", "x" * 100_000)
         self.write_run(options)
         if hold_gpus:
-            ct.copy_in(self._library, _LIBRARY)
+            ct.copy_in(self._library, LIBRARY)
             ct.make_folder(os.path.dirname(_GPU_STATE))
             ct.touch_uvm()
             ct.run(["python3", f"/root/{SCRIPT}", "--idle", "--gpu-state", _GPU_STATE])
@@ -103,7 +103,7 @@ class Training:
         """End what runs in the container and forget all of it."""
         self.container.kill_all()
         logs = [f"/workspace/{path.name}" for path in self.container.path("/workspace").iterdir()]
-        gpus = [_LIBRARY, os.path.dirname(_GPU_STATE), "/dev/nvidia-uvm"]
+        gpus = [LIBRARY, os.path.dirname(_GPU_STATE), "/dev/nvidia-uvm"]
         self.container.remove("/root/fault", "/root/run.sh", STATE, CACHE, *logs, *gpus)
 
     def start_by_hand(self, log: str = "/workspace/train_hand.log", options: str = "") -> int:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from console.model import LinkState, Snapshot, Verdict
+from console.reasons import Reason
 from console.ui.present import verdict_end, verdict_launch, verdict_live, words
 from console.ui.present.facts import VerdictFacts, free_fact, gpus_in_use
 from console.ui.present.look import VERDICT_WORDS, Look
@@ -76,9 +77,12 @@ def _link_lost(snapshot: Snapshot, look: Look) -> VerdictFacts:
     if known is not None and not never:
         last = (f"last known: {VERDICT_WORDS[known]}", *_progress_facts(snapshot))
     safe = "the run does not need this link; a restart under way goes on by itself."
+    frozen = link.reason == Reason.CONTAINER_FROZEN and snapshot.reason is not None
+    if frozen and snapshot.reason is not None:
+        safe = f"{snapshot.reason.safe}."
     following = "c tries again." if link.state is LinkState.REFUSED else "c retries now."
     return VerdictFacts(
-        word="NO LINK" if never else "LINK LOST", glyph=look.glyphs.unknown, fill="link",
+        word="FROZEN" if frozen else "NO LINK" if never else "LINK LOST", glyph=look.glyphs.unknown, fill="link",
         first=(why, retry), second=last if last else ("nothing was heard of this host yet",),
         number=words.tight_duration(snapshot.at - link.last_word_at) if link.last_word_at is not None else "",
         caption="" if never else "since the last word", short_caption="" if never else "old", safe=safe,
@@ -89,6 +93,8 @@ def _link_lost(snapshot: Snapshot, look: Look) -> VerdictFacts:
 
 def _retry(snapshot: Snapshot) -> str:
     link = snapshot.link
+    if link.reason == Reason.CONTAINER_FROZEN and link.retry_at is None:
+        return "goes on by itself once it is thawed"
     if link.state is LinkState.REFUSED:
         return "not retried by itself"
     if link.retry_at is None:
