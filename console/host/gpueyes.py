@@ -16,7 +16,7 @@ KEEPER_S = 1.0
 FRESH_S = 2.5
 """An older sample of the keeper's is none: it hangs, was stopped, or its driver does not answer."""
 _SMI_FRESH_S = 5.5  # nvidia-smi is asked every three seconds, and may take one
-_AFTER_S = 0.03
+_AFTER_S = 0.08  # the keeper looks at its run before it takes a sample in: a look too early costs more than a late one
 _RETRY_S = 0.1
 _SLACK_S = 0.2
 
@@ -70,7 +70,7 @@ class GpuEyes:
     def _look(self) -> Optional[gpu.Sample]:
         now, bt = time.monotonic(), procfs.boottime()
         if self._run_dir is None:
-            self._look_at = now + KEEPER_S
+            self._look_at = float("inf")  # until there is one to follow
             return None
         self._look_at = now + _RETRY_S
         sample = gpushare.take(self._run_dir, self._simulated)

@@ -76,6 +76,8 @@ class Vigil:
         self._release: Optional[gpuwatch.Release] = None
         self._told_end: Any = None
         self._due: Dict[str, float] = {}
+        """What each step does when it is time: nothing that waits for something else, or the loop would not pause."""
+        self._judge_at = float("-inf")
         self._wakeup = _wakeup_pipe()
 
     def run(self) -> None:
@@ -337,7 +339,8 @@ class Vigil:
         if self._release is not None and self._tree.members:
             self._release.held(sample)
         # What was decided is looked at again now and then; peaks and the record of each second go on.
-        if not self._gpus.complete or self._is_due("cuda", now, _CUDA_OLD_S):
+        if not self._gpus.complete or now >= self._judge_at:
+            self._judge_at = now + _CUDA_OLD_S
             cuda = self._gpus.judge(set(self._tree.members), self._tree.uvm_holders())
             self._journal.set(cuda=cuda, gpu_peak=dict(self._gpus.peak))
         else:

@@ -112,7 +112,8 @@ class Watcher:
         came = self._poll_gpus()
         # Both at once where they nearly coincide: each message wakes five processes up on its way to the screen.
         if self._hand_known and now >= self._procs_at - (self.interval_s / 2 if came else 0.0):
-            self._procs_at = now + self.interval_s
+            # After a sample of the GPUs a little later than the next one, which is to take them along.
+            self._procs_at = now + self.interval_s * (1.15 if came else 1.0)
             self._sample_processes()
         if self._other.advance() and self._look is not None:
             self._tell_processes(self._look)

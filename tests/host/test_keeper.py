@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from console.host import files, lock, procfs, request, startkeeper
+from console.host import files, gpushare, lock, procfs, request, startkeeper
 from tests.host.agentprocess import pythons
 from tests.host.keeperlab import REPOSITORY, Lab, alive, ended, exit_record, ident, mode_of, reached, status
 from tests.waiting import until
@@ -345,6 +345,44 @@ def test_stop_frees_what_was_held_at_its_end_and_not_when_the_gpus_were_last_loo
     ended(directory)
     killing = until(lambda: _done(directory, "killing"), 10, "what came of it")
     assert (killing["evidence"], killing["detail"]) == ("1 pid, 71 GiB", "1 pid gone, 71 GiB freed")
+
+
+def test_a_keeper_rests_while_its_gpus_say_nothing(lab: Lab) -> None:
+    """Contexts are looked at again now and then, which takes a sample: there is nothing to do until one comes."""
+    lab.trainer()
+    directory = lab.request("r1", spec={"gpus": {"expected": 1, "simulated": gpu_state(lab, 0)}})
+    hurried = "import sys; sys.path.insert(0, sys.argv[2]); from console.host import keeper, vigil; "
+    code = hurried + "vigil._CUDA_OLD_S = 0.1; keeper.main(sys.argv[1])"
+    lab.start(sys.executable, "-I", "-c", code, directory, REPOSITORY)
+    pid = reached(directory, "running")["main"]["pid"]
+    gpu_state(lab, 40, pid)
+    found = with_contexts(directory)
+    keeper, complete_bt = found["keeper"]["pid"], found["cuda"]["complete_bt"]
+    until(lambda: _newest_bt(directory, lab) > complete_bt + 1.5, 15, "two samples more")
+    sampler = until(lambda: [p for p, s in procfs.table().items() if s.ppid == keeper and s.comm == "dflash-gpu"])[0]
+
+    os.kill(sampler, signal.SIGSTOP)
+    try:
+        rests, used_s = _rests(keeper), _cpu_s(keeper)
+        until(lambda: _rests(keeper) > rests + 10, 20, "ten pauses of the keeper's loop")
+        used_s = _cpu_s(keeper) - used_s
+    finally:
+        os.kill(sampler, signal.SIGCONT)
+
+    assert used_s < 0.5, "ten pauses are two and a half seconds"
+
+
+def _newest_bt(directory: Path, lab: Lab) -> float:
+    return float((gpushare.take(str(directory), str(lab.folder / "gpus")) or {}).get("bt", 0.0))
+
+
+def _rests(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
+
+
+def _cpu_s(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def gpu_state(lab: Lab, used_gib: int, pid: int | None = None) -> str:
