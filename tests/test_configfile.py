@@ -103,3 +103,23 @@ def test_only_target_is_picked_without_a_name(tmp_path: Path) -> None:
     assert configfile.pick(config, None, path)[0] == "ct200"
     with pytest.raises(ConsoleError, match="did you mean 'ct200'"):
         configfile.pick(config, "ct20", path)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wanted"),
+    [
+        ('host = "h"', False),
+        ('host = "h"\nexec = ["pct", "exec", "200", "--"]', True),
+        ('host = "h"\nexec = ["pct", "exec", "200", "--"]\nhost_helper = false', False),
+        ('exec = ["pct", "exec", "200", "--"]', False),
+        ('exec = ["pct", "exec", "200", "--"]\nhost_helper = true', True),
+        ("host_helper = true", False),
+    ],
+)
+def test_a_helper_on_the_host_is_for_containers_behind_ssh_unless_the_config_says_otherwise(
+    text: str, is_wanted: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f"[targets.a]\n{text}\n")
+
+    assert configfile.load(path).targets["a"].wants_host_helper == is_wanted

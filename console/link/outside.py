@@ -48,6 +48,9 @@ class OutsideEyes:
             except ConsoleError as error:
                 log.info("no helper on the host: %s", error)
                 self._on_event(OutsideDown(detail=error.detail))
+            except Exception as bug:
+                log.exception("the helper on the host failed")
+                self._on_event(OutsideDown(detail=f"an error of the console itself: {bug}"))
             await asyncio.sleep(AGAIN_S)
 
     def send(self, operation: Outside) -> bool:

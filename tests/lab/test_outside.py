@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from console.engine import Engine
+from console.link import channel
 from console.model import Gpu, LinkState, Snapshot, Verdict
 from tests.lab import standin
 from tests.lab.rootfs import Flavour
@@ -143,13 +144,18 @@ def _helpers(lab: Lab) -> list[int]:
     return found
 
 
+def _await_no_helpers(lab: Lab) -> None:
+    until(lambda: not _helpers(lab), 30, "no helper is left on the host")
+
+
 async def _seen_from_the_host(engine: Engine) -> Snapshot:
     return await reach(engine, lambda now: now.container is not None and now.container.frozen is False, 20)
 
 
 def test_a_frozen_container_is_named_at_once_and_its_agents_are_kept_until_it_thaws(
-    lab: Lab, driver: Path, tmp_path: Path
+    lab: Lab, driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(channel, "SILENCE_S", 20.0)  # a busy machine may keep the helper's word back for long
     training = Training(lab, lab.fresh_container(), tmp_path, driver)
     _started_by_hand(training, driver)
     reasons: set[str | None] = set()
@@ -162,7 +168,7 @@ def test_a_frozen_container_is_named_at_once_and_its_agents_are_kept_until_it_th
             await asyncio.to_thread(training.container.freeze)
             try:
                 engine.on_change.append(lambda: reasons.add(engine.snapshot.link.reason))
-                lost = await reach(engine, lambda now: now.link.state is not LinkState.UP, 10)
+                lost = await reach(engine, lambda now: now.link.state is not LinkState.UP, 15)
                 assert (lost.link.state, lost.link.reason) == (LinkState.LOST, "container_frozen")
                 assert training.wrappers() == wrappers
             finally:
@@ -173,7 +179,7 @@ def test_a_frozen_container_is_named_at_once_and_its_agents_are_kept_until_it_th
 
     asyncio.run(watch())
     assert reasons <= {None, "container_frozen"}
-    until(lambda: not _helpers(lab), 20, "no helper is left on the host")
+    _await_no_helpers(lab)
     training.container.stop()
 
 
@@ -183,6 +189,7 @@ def test_a_frozen_container_is_named_at_once_and_its_agents_are_kept_until_it_th
 def test_a_helper_that_is_killed_takes_nothing_with_it(lab: Lab, driver: Path, tmp_path: Path) -> None:
     training = Training(lab, lab.container(Flavour.PLAIN), tmp_path, driver)
     training.clear()
+    _await_no_helpers(lab)
     _started_by_hand(training, driver)
 
     async def watch() -> Snapshot:
@@ -205,6 +212,7 @@ def test_a_helper_that_is_killed_takes_nothing_with_it(lab: Lab, driver: Path, t
 def test_no_helper_is_started_where_the_config_says_so(lab: Lab, driver: Path, tmp_path: Path) -> None:
     training = Training(lab, lab.container(Flavour.PLAIN), tmp_path, driver)
     training.clear()
+    _await_no_helpers(lab)
     _started_by_hand(training, driver)
 
     async def watch() -> Snapshot:

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model import LogState, LogStatus, Overrides, Process, Snapshot, StageState, Verdict
+from console.reasons import Reason
+from console.state import reasonview
 from console.ui.bigtext import big, can_draw
 from console.ui.present import words
 from console.ui.present.band import draw_band
@@ -482,3 +484,17 @@ def test_gpus_in_use_are_not_told_by_a_sample_from_before_the_end() -> None:
 
     assert number(ended_at - 0.5) == "?/8"
     assert number(ended_at + 0.5) == "0/8"
+
+
+def test_a_frozen_container_is_no_lost_link() -> None:
+    frozen = replace(
+        fixtures.LINK_LOST,
+        link=replace(fixtures.LINK_LOST.link, reason="container_frozen", retry_at=None, detail="its cgroup is frozen"),
+        reason=reasonview.view(Reason.CONTAINER_FROZEN),
+    )
+
+    facts = verdict_facts(frozen, LOOK)
+
+    assert can_draw(facts.word)
+    assert (facts.word, facts.first) == ("FROZEN", ("its cgroup is frozen", "goes on by itself once it is thawed"))
+    assert facts.safe.startswith("the run is suspended, not lost")
