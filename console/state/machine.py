@@ -269,11 +269,19 @@ def _far_s(state: TargetState, stage: Stage) -> float:
     return max(LATE_FLOOR_S, LATE_TIMES * longest)
 
 
+def _may_be_told_by_its_log(state: TargetState) -> bool:
+    """Whether it may have stepped before we came, so that what its log is about to tell is no news."""
+    launch = state.launch
+    if launch is None or launch.over is not None or state.follow is None or not state.log.is_unread:
+        return False
+    return launch.stepped or launch.state(Stage.CUDA) is StageState.DONE
+
+
 def _ring(state: TargetState) -> Stepped:
     """Ring once for a failure that is news; what was red when we came is none."""
     judged = judge(state, state.at)
-    if judged.verdict in UNSPOKEN or judged.is_unread:
-        return state, ()  # what an old log tells while it is read isn't news, nor is it the last word
+    if judged.verdict in UNSPOKEN or _may_be_told_by_its_log(state):
+        return state, ()
     key = state.subject.key if state.subject is not None else ""
     alarm = f"{key} {judged.verdict}" if judged.verdict in RED else ""
     if alarm == state.alarm:

@@ -32,8 +32,6 @@ class Judgement(Struct, frozen=True, kw_only=True):
     last_known: Verdict | None = None
     where: str = ""
     """For the pane's title: the stage it failed at."""
-    is_unread: bool = False
-    """The log is still being read, so how a run that is alive does is not judged yet."""
 
 
 def judge(state: TargetState, now: float) -> Judgement:
@@ -120,8 +118,6 @@ _ANYWAY = frozenset(
 
 
 def _alive(state: TargetState, found: Health) -> Judgement:
-    if found.condition is Condition.UNREAD:
-        return Judgement(verdict=Verdict.RUNNING, is_unread=True)
     reason = told(state, found) if found.reason is not None else None
     return Judgement(verdict=_ALIVE[found.condition], reason=reason)
 

@@ -59,6 +59,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """There is room for panels to zoom and to switch."""
     comparing: bool = False
     """Two runs stand side by side."""
+    past: bool = False
+    """A run of before is shown."""
 
     @property
     def launching(self) -> bool:
@@ -81,6 +83,7 @@ def situation_of(
     comparing: bool = False,
     unwritten: bool = False,
     replay: bool = False,
+    past: bool = False,
 ) -> Situation:
     return Situation(
         verdict=snapshot.verdict, face=face, read_only=read_only or snapshot.read_only,
@@ -90,7 +93,7 @@ def situation_of(
         stopping=is_stopping(snapshot),
         contact=face is Face.OVERVIEW and needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels, unwritten=unwritten, comparing=comparing,
-        replay=replay,
+        replay=replay, past=past,
     )  # fmt: skip
 
 
@@ -157,6 +160,14 @@ def _gpus(situation: Situation) -> bool:
 
 def _replay(situation: Situation) -> bool:
     return situation.replay and not _runs(situation)
+
+
+def _past(situation: Situation) -> bool:
+    return situation.past and not _runs(situation)
+
+
+def _views_runs(situation: Situation) -> bool:
+    return not situation.replay and not situation.contact and not _runs(situation)
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -284,6 +295,34 @@ ACTIONS: tuple[Action, ...] = (
         help="save what a hung run can tell into a file; the run is not touched",
         when=lambda s: s.run_alive and not s.read_only,
         footer=lambda s: s.verdict in _HANGS and s.link_up,
+    ),
+    Action(
+        id="view_again",
+        keys=("o",),
+        label="these settings again",
+        group=Group.RUN,
+        changes_run=True,
+        help="show the plan of a restart with the settings of the run of before that is shown",
+        when=_past,
+        footer=lambda s: s.link_up,
+    ),
+    Action(
+        id="older",
+        keys=("left_square_bracket",),
+        label="run before",
+        group=Group.VIEW,
+        help="show the run before in every panel, as it was at its end; the live one goes on being watched",
+        when=_views_runs,
+        footer=lambda s: s.past,
+    ),
+    Action(
+        id="newer",
+        keys=("right_square_bracket",),
+        label="run after",
+        group=Group.VIEW,
+        help="show the run after it; after the newest of them comes the live one again, as with esc",
+        when=_past,
+        footer=lambda s: s.past,
     ),
     Action(
         id="search",
@@ -603,6 +642,8 @@ ACTIONS: tuple[Action, ...] = (
         named=lambda s: f"quit, {'stop' if s.stopping else 'launch'} goes on" if s.launching else "quit",
     ),
 )
+_OF_THE_LIVE_RUN = frozenset({"diagnose", "watch", "configure", "baseline", "choose_log"})
+"""Not offered over a run of before, as all that starts or stops something."""
 _BY_ID = {action.id: action for action in ACTIONS}
 _KEY_NAMES = {
     "ampersand": "&",
@@ -620,6 +661,8 @@ _KEY_NAMES = {
     "plus": "+",
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
 }
 
 
@@ -632,6 +675,8 @@ def by_id(action_id: str) -> Action:
 
 
 def is_offered(action: Action, situation: Situation) -> bool:
+    if situation.past and (action.changes_run or action.id in _OF_THE_LIVE_RUN) and action.id != "view_again":
+        return False
     return not (action.changes_run and situation.read_only) and action.when(situation)
 
 

@@ -35,11 +35,12 @@ from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
 from console.ui.screens.runs import RunsScreen
 from console.ui.screens.target import TargetScreen
-from console.ui.source import Source
+from console.ui.source import PastView, Source
 from console.ui.themes import ANSI, DEFAULTS, THEMES, choose_theme
 from console.ui.widgets.lines import ROLE_CLASSES
 
 _TOAST_S = 4.0
+_MOST_RUNS = 200
 
 
 class ConsoleApp(App[str]):
@@ -96,6 +97,9 @@ class ConsoleApp(App[str]):
         self.chronicle = Chronicle()
         """What has happened, and since when the operator is away."""
         self._pane_title = ""
+        self.viewing: PastView | None = None
+        """The run of before that the screens show in place of the live one."""
+        self.viewing_place = ""
         self.animation_level = "none"
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -135,6 +139,42 @@ class ConsoleApp(App[str]):
         if not (isinstance(self.screen, TargetScreen) and self.screen.FACE is face):
             self.switch_screen(face)
 
+    # --- runs of before ---
+
+    @work(exclusive=True, group="view")
+    async def view_next(self, direction: int) -> None:
+        """Show the next older (1) or newer (-1) run in every panel; newer than the newest of before is the live one."""
+        source = self.source_or_raise()
+        try:
+            live = source.snapshot.run_id
+            runs = [row.id for row in (await source.archive.runs(_MOST_RUNS)).rows if row.id != live]
+            shown = self.viewing.entry.id if self.viewing is not None else None
+            index = (runs.index(shown) if shown in runs else -1) + direction
+            if index < 0:
+                self.view_live()
+                return
+            if index >= len(runs):
+                self.toast("no older run is known" if runs else "no run before this one is known")
+                return
+            past = await source.view(runs[index])
+        except ConsoleError as error:
+            self.toast(f"not shown: {one_line(error.detail or str(error.reason))}")
+            return
+        self.viewing, self.viewing_place = past, f"{index + 1} of {len(runs)} past runs"
+        self._show_viewed()
+
+    def view_live(self) -> None:
+        """Show the live run again."""
+        self.workers.cancel_group(self, "view")
+        if self.viewing is not None:
+            self.viewing, self.viewing_place = None, ""
+            self._show_viewed()
+
+    def _show_viewed(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, TargetScreen):
+                screen.refresh_now()
+
     # --- the config file ---
 
     def keep_settings(self, env: Mapping[str, str], arguments: tuple[str, ...]) -> None:
@@ -170,6 +210,8 @@ class ConsoleApp(App[str]):
         self.chronicle.see(now)
         if source.bells:
             # The engine knows what is news: also what failed while the link was away, never what had failed before.
+            if self.viewing is not None:
+                self.toast(f"live: {one_line(source.bells[-1].title)} · esc shows it")
             source.bells.clear()
             self.bell()
         title = pane_title(now, self.look)

@@ -11,7 +11,7 @@ from typing import Protocol
 from console.config import Target
 from console.history.entry import Entry, Runs
 from console.history.samples import Curves
-from console.model import Accepted, Diagnosis, Overrides, Plan, Snapshot
+from console.model import Accepted, Diagnosis, Overrides, PastRun, Plan, Snapshot
 from console.state.events import RingBell
 from console.state.logbuffer import LogBuffer
 from console.state.logquery import Counted, LogFile, Place, Query
@@ -134,6 +134,10 @@ class Source(Protocol):
         """Compare with this rate from now on, in this console alone; None compares with nothing."""
         ...
 
+    async def view(self, run_id: str) -> PastView:
+        """Return a run of before as it was at its end."""
+        ...
+
     async def plan(self, action: str, overrides: Overrides = ...) -> Plan: ...
 
     async def execute(self, plan: Plan, overrides: Overrides = ...) -> Accepted: ...
@@ -143,3 +147,15 @@ class Source(Protocol):
         ...
 
     def retry_link(self) -> None: ...
+
+
+class PastView(Source, Protocol):
+    """A run of before, shown in place of the live one: nothing of it changes any more."""
+
+    @property
+    def settings(self) -> PastRun | None:
+        """What it was started with; None where nobody knows."""
+        ...
+
+    @property
+    def entry(self) -> Entry: ...

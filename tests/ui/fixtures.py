@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 
 from console.config import Target
+from console.engine.pastsource import PastSource, read_end
 from console.history.entry import Entry, Runs
+from console.history.pastview import past_series, past_snapshot
 from console.history.samples import Curves
 from console.model import (
     Accepted,
@@ -55,6 +57,7 @@ from console.reasons import ConsoleError, Reason
 from console.state.events import RingBell
 from console.state.lines import RawLine
 from console.state.logbuffer import LogBuffer
+from console.state.metrics import Parser
 from console.state.series import Series
 from console.ui.source import Archive, LogSource, Playback
 
@@ -153,6 +156,15 @@ class FakeSource:
             raise self.refuse
         self.executed.append((plan, overrides))
         return Accepted(run_id="r-0043", name=plan.name, action=plan.action)
+
+    async def view(self, run_id: str) -> PastSource:
+        entry, curves = await self.archive.run(run_id)
+        rows = (await self.archive.runs()).rows
+        older = [row for row in rows if row.accepted_wall < entry.accepted_wall]
+        log = LogBuffer()
+        status, entry = await read_end(self.logs, entry, log, Parser("auto"))
+        past = past_snapshot(entry, self.snapshot, curves=curves, older=older, log=status)
+        return PastSource(self, entry, past, past_series(entry, curves, self.snapshot), log)
 
     async def diagnose(self) -> Diagnosis:
         self.diagnosed += 1

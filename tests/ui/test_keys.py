@@ -33,7 +33,7 @@ from tests.waiting import until_async
 
 _FLAGS = ("run_alive", "good_run", "comparing", "link_lost", "contact", "unwritten", "replay")
 # What later screens will bring; until then these keys are neither shown nor bound.
-LATER = {"[", "]", "t"}
+LATER = {"t"}
 NEVER = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+z", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+d"}
 
 SITUATIONS = [
@@ -42,7 +42,12 @@ SITUATIONS = [
     for face in ConsoleApp.SCREENS
     for flags in itertools.product((False, True), repeat=len(_FLAGS))
     if face == Face.OVERVIEW or not flags[4]  # first contact is a page of the overview
-] + [Situation(verdict=verdict, face=Face(face), replay=True) for verdict in Verdict for face in ConsoleApp.SCREENS]
+] + [
+    Situation(verdict=verdict, face=Face(face), good_run=True, **{flag: True})
+    for verdict in Verdict
+    for face in ConsoleApp.SCREENS
+    for flag in ("replay", "past")
+]
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +142,13 @@ def test_read_only_takes_away_whatever_changes_a_run() -> None:
 
     ids = {action.id for action in offered(situation)}
     assert ids.isdisjoint({"again", "restart", "run_again", "stop", "diagnose"})
-    assert {action.id for action in ACTIONS if action.changes_run} == {"again", "restart", "run_again", "stop"}
+    assert {action.id for action in ACTIONS if action.changes_run} == {
+        "again",
+        "restart",
+        "run_again",
+        "stop",
+        "view_again",
+    }
 
 
 async def test_read_only_leaves_no_key_no_hint_and_no_help_for_restart() -> None:

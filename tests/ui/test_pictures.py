@@ -121,6 +121,28 @@ def test_gpu_screen(scene: str, size: tuple[int, int], keys: tuple[str, ...], sn
     assert snap_compare(_app(scene), terminal_size=size, run_before=_after(*keys, shows="GPUs"))
 
 
+@pytest.mark.parametrize(
+    ("size", "keys"),
+    [
+        ((120, 36), ("left_square_bracket",)),
+        ((80, 24), ("left_square_bracket",)),
+        ((120, 36), ("left_square_bracket", "left_square_bracket")),
+        ((80, 24), ("left_square_bracket", "2")),
+    ],
+    ids=["stopped", "small", "ended", "gpus"],
+)
+def test_run_before(size: tuple[int, int], keys: tuple[str, ...], snap_compare: Compare) -> None:
+    async def before(pilot: Pilot[Any]) -> None:
+        await _settled(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await _settled(pilot)
+        await until_async(lambda: "viewing slammed" in _all_rows(pilot), what="the banner")
+
+    app = ConsoleApp(pastruns.source(), zone=UTC)
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
 def test_light_theme(snap_compare: Compare) -> None:
     app = ConsoleApp(fixtures.SCENES["failed"](), zone=UTC, light=True)
     assert snap_compare(app, terminal_size=(120, 36), run_before=_settled)

@@ -10,7 +10,7 @@ from console.history import words as history
 from console.history.entry import Entry
 from console.history.words import Sign
 from console.model import Severity, Snapshot
-from console.state.happenings import Happening, Kind
+from console.state.happenings import Happening, Kind, happenings
 from console.ui.present import words
 from console.ui.present.band import band_row
 from console.ui.present.frame import header, title
@@ -125,6 +125,12 @@ def of_past_runs(rows: Iterable[Entry], *, but: str | None, me: str) -> list[Hap
             severity = Severity.ERROR if end.sign is Sign.BAD else Severity.INFO
             found.append(Happening(at=row.ended_wall, kind=Kind.HEALTH, text=f"{name}: {end.text}", severity=severity))
     return found
+
+
+def of_past_run(row: Entry, snapshot: Snapshot) -> list[Happening]:
+    """Return what is known of one run of before: who started it, its stages, its last checkpoint, how it ended."""
+    seen = [each for each in happenings(None, snapshot) if each.kind in (Kind.STAGE, Kind.CHECKPOINT)]
+    return [*of_past_runs([row], but=None, me=snapshot.operator), *seen]
 
 
 def as_report(events: Sequence[Happening], look: Look) -> str:

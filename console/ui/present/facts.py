@@ -172,7 +172,7 @@ def free_fact(snapshot: Snapshot) -> str:
     gpus = snapshot.gpus.gpus
     if not gpus:
         return "no GPU was seen" if snapshot.gpus.source == "none" else ""
-    if _sampled_before_the_end(snapshot):
+    if _sampled_before_the_end(snapshot) or any(gpu.owner == "unknown" for gpu in gpus):
         return ""
     free = sum(gpu.owner == "free" for gpu in gpus)
     return f"{free}/{len(gpus)} GPUs free"

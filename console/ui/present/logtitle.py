@@ -127,6 +127,8 @@ def _right(snapshot: Snapshot, look: Look, shown: LogShown) -> Span:
             return faint("not known")
         case LogState.EMPTY | LogState.FOLLOWING:
             pass
+    if run is not None and run.alive is False:
+        return faint("ended")
     silent = snapshot.at - log.grew_at if log.grew_at is not None else None
     if silent is not None and silent > _SILENT_S:
         return Span(f"silent {words.whole_duration(silent)}", Role.WARN, True)

@@ -37,8 +37,11 @@ def ended(snapshot: Snapshot, look: Look) -> VerdictFacts:
     after = f" after {words.short_duration(end.lived_s)}" if end is not None and end.lived_s is not None else ""
     at = f"at step {words.count(progress.step)}{after}" if progress.step is not None else f"ended{after}"
     reason = snapshot.reason
+    # Of a run of before nothing may speak of a failure: nobody noted how it ended, or it ended with 0.
+    is_calm = reason is None and (end is None or (end.code is None and end.signal is None) or end.code == 0)
+    glyph = look.glyphs.fail if not is_calm else look.glyphs.idle if end is not None else look.glyphs.unknown
     return VerdictFacts(
-        word="ENDED", glyph=look.glyphs.fail, fill="fail",
+        word="ENDED", glyph=glyph, fill=None if is_calm else "fail",
         first=(at, status_words(end) if end is not None else "how it ended was not recorded"),
         cause=words.one_line(reason.detail or reason.title) if reason else "",
         number=words.count(progress.step), caption="last step", short_caption="last step",

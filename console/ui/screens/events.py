@@ -9,7 +9,7 @@ from console.history.entry import Entry
 from console.reasons import ConsoleError
 from console.state.happenings import Happening
 from console.ui.actions import Face
-from console.ui.present.events import as_report, events_page, of_past_runs
+from console.ui.present.events import as_report, events_page, of_past_run, of_past_runs
 from console.ui.present.overview import Panel
 from console.ui.screens.target import TargetScreen
 from console.ui.widgets.lines import LinesView
@@ -30,6 +30,7 @@ class EventsScreen(TargetScreen):
         self._back = 0
 
     def compose(self) -> ComposeResult:
+        yield LinesView(id="banner")
         yield LinesView(id="header")
         yield LinesView(id="band")
         yield LinesView(id="page")
@@ -49,6 +50,8 @@ class EventsScreen(TargetScreen):
     @property
     def _events(self) -> list[Happening]:
         snapshot = self.snapshot
+        if self.viewing is not None:
+            return of_past_run(self.viewing.entry, snapshot)
         past = of_past_runs(self._rows, but=snapshot.run_id, me=snapshot.operator)
         return [*past, *self.face.chronicle.events]
 
@@ -57,7 +60,7 @@ class EventsScreen(TargetScreen):
         if not width or not height or not self.is_mounted:
             return
         self.put_footer()
-        left_at = self.face.chronicle.left_at(self.snapshot.at)
+        left_at = self.face.chronicle.left_at(self.snapshot.at) if self.viewing is None else None
         rows = height - self.footer_rows
         page = events_page(self.snapshot, self._events, left_at, self._back, width, rows, self.look)
         self._back = page.back

@@ -28,10 +28,14 @@ class GpuScreen(TargetScreen):
         self._detail = False
 
     def compose(self) -> ComposeResult:
+        yield LinesView(id="banner")
         yield LinesView(id="header")
         yield LinesView(id="band")
         yield LinesView(id="page")
         yield LinesView(id="footer")
+
+    def rebound(self) -> None:
+        self._painter = GpuPainter(self.look)
 
     @property
     def choice(self) -> GpuChoice:
@@ -93,3 +97,5 @@ class GpuScreen(TargetScreen):
         if self._detail:
             self._detail = False
             self.lay_out()
+            return
+        super().key_escape()

@@ -27,6 +27,7 @@ class LogScreen(LogKeys):
     FACE = Face.LOG
 
     def compose(self) -> ComposeResult:
+        yield LinesView(id="banner")
         yield LinesView(id="header")
         yield LinesView(id="band")
         yield LinesView(id="log-title")
@@ -43,7 +44,7 @@ class LogScreen(LogKeys):
         pane = self.log_pane
         return situation_of(
             self.snapshot, face=self.FACE, read_only=self.face.read_only,
-            searching=pane.searching, following=pane.following,
+            searching=pane.searching, following=pane.following, past=self.viewing is not None,
         )  # fmt: skip
 
     def sync_log(self) -> None:

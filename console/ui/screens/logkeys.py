@@ -79,6 +79,9 @@ class LogKeys(TargetScreen):
     def _search(self) -> SearchLine:
         return self.query_one("#search", SearchLine)
 
+    def rebound(self) -> None:
+        self.log_pane.show(self.source.log, self.source.logs)
+
     @staticmethod
     def search_line() -> ComposeResult:
         line = SearchLine(id="search", select_on_focus=False)
@@ -166,6 +169,7 @@ class LogKeys(TargetScreen):
             (pane.searching or bool(view.label), pane.clear_search),
             (view.filter is not None, lambda: pane.set_filter(None)),
             (view.is_other, pane.close_other),
+            (self.viewing is not None, self.face.view_live),
         ]
         for applies, leave in ways:
             if applies:

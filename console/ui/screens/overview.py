@@ -52,6 +52,7 @@ class Overview(LogKeys):
     # --- what stands where ---
 
     def compose(self) -> ComposeResult:
+        yield LinesView(id="banner")
         yield LinesView(id="header")
         yield LinesView(id="contact")
         yield LinesView(id="band")
@@ -75,6 +76,10 @@ class Overview(LogKeys):
         self.log_pane.ascii_only = self.look.glyphs.ascii
         self.log_pane.focus()
 
+    def rebound(self) -> None:
+        super().rebound()
+        self._painter = Painter(self.look)
+
     @property
     def situation(self) -> Situation:
         log = self.log_pane
@@ -82,7 +87,7 @@ class Overview(LogKeys):
             self.snapshot, face=self.FACE, read_only=self.face.read_only, watching=self._watching,
             searching=log.searching, following=log.following,
             panels=self._layout_now is None or not self._layout_now.strips, unwritten=self.face.may_write,
-            replay=self.source.playback is not None,
+            replay=self.source.playback is not None, past=self.viewing is not None,
         )  # fmt: skip
 
     # --- painting ---
@@ -110,7 +115,8 @@ class Overview(LogKeys):
             may_act=not situation.read_only,
             may_write=situation.unwritten,
         )
-        picture = self._painter.paint(snapshot, self.source.series, width, height, choice)
+        rows = height - (self.viewing is not None)
+        picture = self._painter.paint(snapshot, self.source.series, width, rows, choice)
         self._layout_now = picture.layout
         self._apply(picture)
         log = self.log_pane

@@ -19,15 +19,16 @@ from console.reasons import ConsoleError
 from console.ui import terminal
 from console.ui.actions import Face, Situation, footer_keys, situation_of
 from console.ui.present import words
-from console.ui.present.frame import footer
+from console.ui.present.frame import footer, header
 from console.ui.present.overview import Panel
+from console.ui.present.pastbar import past_bar
 from console.ui.present.playbar import play_bar
 from console.ui.present.report import report
 from console.ui.present.spans import text_of
 from console.ui.screens.base import ActionScreen
 from console.ui.screens.help import HelpScreen
 from console.ui.screens.plan import PlanScreen
-from console.ui.source import Playback
+from console.ui.source import PastView, Playback, Source
 from console.ui.widgets.lines import LinesView
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ class TargetScreen(ActionScreen):
     def __init__(self) -> None:
         super().__init__()
         app = self.face
-        self.source = app.source_or_raise()
+        self.live = app.source_or_raise()
+        """The target that is watched, whatever is shown."""
+        self._shown_source: Source = self.source
         self.look = app.look
         self._snapshot: Snapshot = self.source.snapshot
         self._shown_key: object = None
@@ -68,6 +71,16 @@ class TargetScreen(ActionScreen):
         return cast("ConsoleApp", self.app)
 
     @property
+    def source(self) -> Source:
+        """What is shown: the live run, or the one of before that the operator views."""
+        return self.viewing or self.live
+
+    @property
+    def viewing(self) -> PastView | None:
+        """The run of before that is shown; the screen of all runs shows none."""
+        return self.face.viewing if self.FACE is not Face.RUNS else None
+
+    @property
     def snapshot(self) -> Snapshot:
         """What is shown now."""
         return self._snapshot
@@ -75,14 +88,18 @@ class TargetScreen(ActionScreen):
     @property
     def situation(self) -> Situation:
         return situation_of(
-            self._snapshot, face=self.FACE, read_only=self.face.read_only, replay=self.source.playback is not None
-        )
+            self._snapshot, face=self.FACE, read_only=self.face.read_only, replay=self.source.playback is not None,
+            past=self.viewing is not None,
+        )  # fmt: skip
 
     # --- what a screen of its own says ---
 
     def lay_out(self) -> None:
         """Lay the newest snapshot out in the size that there is."""
         raise NotImplementedError
+
+    def rebound(self) -> None:
+        """Called when another source is shown than before: nothing that was kept of the other one holds."""
 
     def ready(self) -> None:
         """Called once, when all widgets are there and before the first paint."""
@@ -99,14 +116,14 @@ class TargetScreen(ActionScreen):
     def on_mount(self) -> None:
         for view in self.query(LinesView):
             view.ascii_only = self.look.glyphs.ascii
-        self.source.on_change.append(self._on_change)
+        self.live.on_change.append(self._on_change)
         self.set_interval(_CALM_PAINT_S, self._refresh_if_shown)
         self.ready()
         self.refresh_now()
 
     def on_unmount(self) -> None:
-        if self._on_change in self.source.on_change:
-            self.source.on_change.remove(self._on_change)
+        if self._on_change in self.live.on_change:
+            self.live.on_change.remove(self._on_change)
 
     def _on_change(self) -> None:
         # The engine calls from its own task: only a message may cross over.
@@ -124,11 +141,11 @@ class TargetScreen(ActionScreen):
 
     @on(SourceChanged)
     def _source_changed(self) -> None:
-        snapshot = self.source.snapshot
+        snapshot = self.live.snapshot
         if self._key(snapshot) != self._shown_key:
             self.refresh_now()
             return
-        if snapshot.verdict in _CALM and self.is_calm():
+        if self.viewing is not None or (snapshot.verdict in _CALM and self.is_calm()):
             return
         if self._flush is None:
             wait_s = self._flushed_at + _LOG_PAINT_S - time.monotonic()
@@ -156,12 +173,27 @@ class TargetScreen(ActionScreen):
 
     def refresh_now(self) -> None:
         """Show the newest snapshot."""
-        snapshot = self.source.snapshot
-        self.face.notice(snapshot)
-        self._snapshot = snapshot
-        self._shown_key = self._key(snapshot)
+        live, source = self.live.snapshot, self.source
+        self.face.notice(live)
+        self._snapshot = live if source is self.live else source.snapshot
+        self._shown_key = self._key(live)
+        if source is not self._shown_source:
+            self._shown_source = source
+            self.rebound()
+        self._put_banner(live)
         self.sync_log()
         self.lay_out()
+
+    def _put_banner(self, live: Snapshot) -> None:
+        if not self.query("#banner"):
+            return
+        past = self.viewing
+        rows = (
+            (past_bar(past.snapshot, live, self.face.viewing_place, self.size.width, self.look),)
+            if past is not None and self.size.width
+            else ()
+        )
+        self.put("banner", Panel(rows))
 
     @on(ScreenResume)
     def _resumed(self) -> None:
@@ -169,10 +201,14 @@ class TargetScreen(ActionScreen):
             self.refresh_now()
 
     def on_resize(self, event: Resize) -> None:
+        self._put_banner(self.live.snapshot)
         self.lay_out()
 
     def put(self, widget_id: str, panel: Panel) -> None:
         """Show a panel in the `LinesView` of that id, which vanishes when the panel has no rows."""
+        if widget_id == "header" and self.viewing is not None and panel.height:
+            # The link and the clock are those of now, whatever is shown below them.
+            panel = Panel((header(self.live.snapshot, self.size.width, self.look),))
         widget, height = self.query_one(f"#{widget_id}", LinesView), panel.height
         if widget.display != bool(height):
             widget.display = bool(height)
@@ -198,8 +234,8 @@ class TargetScreen(ActionScreen):
 
     @property
     def footer_rows(self) -> int:
-        """Rows that are the footer's."""
-        return 1 if self.source.playback is None else 2
+        """Rows that are the footer's, and the banner's over a run of before."""
+        return (1 if self.source.playback is None else 2) + (self.viewing is not None)
 
     # --- keys that every screen has ---
 
@@ -211,6 +247,23 @@ class TargetScreen(ActionScreen):
 
     def act_runs(self) -> None:
         self.face.show_face(Face.RUNS)
+
+    def act_older(self) -> None:
+        self.face.view_next(1)
+
+    def act_newer(self) -> None:
+        self.face.view_next(-1)
+
+    def act_view_again(self) -> None:
+        past = self.viewing
+        if past is None or past.settings is None:
+            self.face.toast("the settings of this run are not known")
+            return
+        self.open_plan("restart", Overrides(base=past.settings))
+
+    def key_escape(self) -> None:
+        """Leave what was come to last."""
+        self.face.view_live()
 
     def act_play(self) -> None:
         self._play(lambda playback: playback.toggle())
@@ -254,7 +307,7 @@ class TargetScreen(ActionScreen):
         self.open_plan("restart", Overrides(base=self._snapshot.good))
 
     def open_plan(self, action: str, overrides: Overrides | None = None) -> None:
-        if self._snapshot.link.state is not LinkState.UP:
+        if self.live.snapshot.link.state is not LinkState.UP:
             self.face.toast("no link: nothing can be started or stopped; c retries")
             return
         self.face.push_screen(PlanScreen(action, overrides))

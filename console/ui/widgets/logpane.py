@@ -117,6 +117,18 @@ class LogPane(RoleStyles, can_focus=True):
 
     # --- following the buffer ---
 
+    def show(self, log: LogBuffer, logs: LogSource) -> None:
+        """Show another run's log from its end on; how lines are shown stays as the operator wants it."""
+        for group in (_FETCH, _FIND, _COUNT):
+            self.workers.cancel_group(self, group)
+        before = self.log_view
+        self._log = log
+        self.log_view = LogView(log, logs, self._changed)
+        self.log_view.wraps, self.log_view.unfolds = before.wraps, before.unfolds
+        self._pattern, self._version, self._shift = None, -1, 0
+        self._strips.clear()
+        self._look += 1
+
     def seen(self, snapshot: Snapshot) -> None:
         """Take from a snapshot which log is followed."""
         self.log_view.seen(snapshot)
