@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -84,9 +84,10 @@ async def free(engine: Engine) -> None:
 
 def rows() -> dict[str, Entry]:
     """The ledger's rows by id, whatever the place."""
-    with sqlite3.connect(ledger.default_path()) as connection:
+    with closing(sqlite3.connect(ledger.default_path())) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
+            return {}  # the file is there, and its tables are not yet
         places = connection.execute("SELECT DISTINCT place, target FROM runs").fetchall()
-    connection.close()
     with ledger.opened(ledger.default_path()) as book:
         return {row.id: row for place, target in places for row in book.entries(place, target)}
 
