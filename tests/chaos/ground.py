@@ -151,7 +151,7 @@ class Place:
 
     def run_ids(self) -> set[str]:
         try:
-            return set(os.listdir(self.folder / "runs"))
+            return {name for name in os.listdir(self.folder / "runs") if name.startswith("r-")}
         except OSError:
             return set()
 

@@ -144,7 +144,8 @@ class Training:
 
     def run_ids(self) -> list[str]:
         runs = self.container.path(f"{STATE}/targets/lab/runs")
-        return sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
+        # A check of the plan probes the disk in there for a moment.
+        return sorted(path.name for path in runs.iterdir() if path.name.startswith("r-")) if runs.is_dir() else []
 
     def agents(self) -> list[int]:
         """Return the pids (inside) of every agent, without the helpers that one forks."""
