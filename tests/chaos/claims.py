@@ -56,7 +56,9 @@ class Claims:
                 case "dead":
                     holds = run not in self._place.trainers().values()
                 case "done cuda":
-                    holds = bool((record.status.get("cuda") or {}).get("contexts")) or self._holds_gpu(run)
+                    noted = bool((record.status.get("cuda") or {}).get("contexts"))
+                    # The trainer holds its GPU before its first step; a quick end leaves nothing else of that.
+                    holds = noted or self._holds_gpu(run) or record.steps() >= 1
                 case "done stepping":
                     holds = record.steps() >= 2
                 case _:
