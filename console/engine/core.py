@@ -16,7 +16,7 @@ from typing import TypeVar, assert_never
 
 import msgspec
 
-from console import formatfile, protocol
+from console import protocol
 from console.config import Target
 from console.engine import diagnosis, gpucurves, requests
 from console.engine.archive import Archive
@@ -25,10 +25,9 @@ from console.engine.logreader import LogReader
 from console.engine.oldlogs import OldLogs
 from console.engine.outside import OutsideAsking
 from console.engine.past import Past
-from console.engine.pastsource import PastSource, read_end
+from console.engine.pastsource import PastSource, past_source
 from console.engine.replay import Replay, record
 from console.engine.tape import Tape
-from console.history.pastview import past_series, past_snapshot, with_last_gpus
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, OutsideDown, OutsideUp, Rtt
 from console.link.link import Link
 from console.link.payload import build_payload, entry_line
@@ -37,7 +36,6 @@ from console.model import Accepted, Diagnosis, LinkState, Overrides, PastRun, Pl
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 from console.state import events, machine
 from console.state.logbuffer import LogBuffer
-from console.state.metrics import Parser
 from console.state.series import Series
 from console.state.snapshot import snapshot as build_snapshot
 
@@ -51,7 +49,6 @@ _EXECUTE_TIMEOUT_S = 12.0  # the agent itself waits 5 s for the keeper
 _RESEND_WITHIN_S = 40.0
 _RESEND_PAUSE_S = 0.1
 _REPLAN_WITHIN_S = 20.0
-_OLDER_RUNS = 200
 _RECORDER_TIMEOUT_S = 15.0
 
 
@@ -242,22 +239,7 @@ class Engine:
 
         Raises: ConsoleError(RUN_UNKNOWN, LEDGER_UNUSABLE).
         """
-        entry, curves = await self.archive.run(run_id)
-        rows = (await self.archive.runs(_OLDER_RUNS)).rows
-        older = [row for row in rows if row.accepted_wall < entry.accepted_wall]
-        record = next((each for each in self._state.host.runs if each.id == entry.id), None)
-        buffer, live = LogBuffer(), self.snapshot
-        metrics = self.target.metrics
-        parser = Parser(formatfile.resolve(metrics.format), metrics.tokens_per_step)
-        log, entry = await read_end(self.logs, entry, buffer, parser)
-        series = dict(past_series(entry, curves, live))
-        past = past_snapshot(entry, live, curves=curves, older=older, record=record, log=log)
-        if record is not None:
-            notes = await self._recorded(record.id)
-            gpucurves.join(series, notes, self._wall_of(record, live))
-            if (last := next((note for note in reversed(notes) if note.k == "gpu" and note.held), None)) is not None:
-                past = with_last_gpus(past, last.gpus, last.held, self._wall_of(record, live)(last.bt))
-        return PastSource(self, entry, past, series, buffer)
+        return await past_source(self, run_id, self._state.host.runs, self._recorded)
 
     async def _recorded(self, run: str) -> list[protocol.Growth]:
         """Return what the run's keeper noted; nothing where the host can't say."""
@@ -267,12 +249,6 @@ class Engine:
         except ConsoleError as error:
             _log.info("nothing of the flight recorder: %s", error)
             return []
-
-    @staticmethod
-    def _wall_of(record: protocol.RunRecord, live: Snapshot) -> Callable[[float], float]:
-        """Return what turns the record's boot times into the console's clock."""
-        offset_s = record.accepted_wall - record.accepted_bt - (live.link.clock_offset_s or 0.0)
-        return lambda bt: bt + offset_s
 
     async def execute(self, plan: Plan, overrides: Overrides | None = None) -> Accepted:
         """Hand a plan to a keeper on the host; returns when it is taken.

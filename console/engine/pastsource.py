@@ -5,14 +5,18 @@ What is asked of the target (plans, restarts, the archive, the link) is asked of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from console import formatfile
 from console.config import Target
+from console.engine import gpucurves
 from console.history.entry import Entry
+from console.history.pastview import past_series, past_snapshot, with_last_gpus
 from console.model import Accepted, Diagnosis, LogState, LogStatus, Overrides, PastRun, Plan, Snapshot
+from console.protocol import Growth, RunRecord
 from console.reasons import ConsoleError, Exit
 from console.state.events import RingBell
 from console.state.formatrules import Kind
@@ -25,6 +29,8 @@ from console.state.series import Series
 if TYPE_CHECKING:
     from console.ui.source import Archive, LogSource, PastView, Source
 
+_OLDER_RUNS = 200
+"""Of which those that the shown one is compared with are looked for."""
 TAIL_BYTES = 256 * 1024
 """Of the log's end: some 2,000 lines, the rest is looked up when somebody scrolls there."""
 
@@ -92,6 +98,38 @@ class PastSource:
 
     def retry_link(self) -> None:
         self._live.retry_link()
+
+
+async def past_source(
+    live: Source, run_id: str, records: Sequence[RunRecord], recorded: Callable[[str], Awaitable[list[Growth]]]
+) -> PastSource:
+    """Return a run of before as it was at its end, with its log as far as the host still has it.
+
+    `records` are the host's, `recorded` asks for what a run's keeper noted. Raises: ConsoleError(RUN_UNKNOWN,
+    LEDGER_UNUSABLE).
+    """
+    entry, curves = await live.archive.run(run_id)
+    rows = (await live.archive.runs(_OLDER_RUNS)).rows
+    older = [row for row in rows if row.accepted_wall < entry.accepted_wall]
+    record = next((each for each in records if each.id == entry.id), None)
+    buffer, now = LogBuffer(), live.snapshot
+    metrics = live.target.metrics
+    parser = Parser(formatfile.resolve(metrics.format), metrics.tokens_per_step)
+    log, entry = await read_end(live.logs, entry, buffer, parser)
+    series = dict(past_series(entry, curves, now))
+    past = past_snapshot(entry, now, curves=curves, older=older, record=record, log=log)
+    if record is not None:
+        notes, wall = await recorded(record.id), _wall_of(record, now)
+        gpucurves.join(series, notes, wall)
+        if (last := next((note for note in reversed(notes) if note.k == "gpu" and note.held), None)) is not None:
+            past = with_last_gpus(past, last.gpus, last.held, wall(last.bt))
+    return PastSource(live, entry, past, series, buffer)
+
+
+def _wall_of(record: RunRecord, now: Snapshot) -> Callable[[float], float]:
+    """Return what turns the record's boot times into the console's clock."""
+    offset_s = record.accepted_wall - record.accepted_bt - (now.link.clock_offset_s or 0.0)
+    return lambda bt: bt + offset_s
 
 
 async def read_end(logs: LogSource, entry: Entry, buffer: LogBuffer, parser: Parser) -> tuple[LogStatus, Entry]:

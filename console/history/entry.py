@@ -18,8 +18,8 @@ _TRANSIT = frozenset({"accepted", "killing", "cache", "spawned"})
 _ENDINGS = frozenset({"ended", "stopped", "failed", "interrupted"})
 
 
-class Observed(Struct, frozen=True, kw_only=True):
-    """What a console saw of one run beyond its record."""
+class Achieved(Struct, frozen=True, kw_only=True):
+    """What a run came to, as far as somebody saw it."""
 
     stepped: bool = False
     stepping_s: float | None = None
@@ -38,13 +38,19 @@ class Observed(Struct, frozen=True, kw_only=True):
     queue_empty_pct: float | None = None
     queue_full_pct: float | None = None
     peaks: dict[str, int] = {}
-    outcome: str | None = None
+    """GPU index -> the most bytes that were used while it lived; JSON in the ledger."""
     failed_stage: str | None = None
     reason: str | None = None
     detail: str = ""
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Observed(Achieved, frozen=True, kw_only=True):
+    """What a console saw of one run beyond its record."""
+
+    outcome: str | None = None
+
+
+class Entry(Achieved, frozen=True, kw_only=True):
     """A row. Field names are the columns; `settings` is JSON there."""
 
     id: str
@@ -62,18 +68,10 @@ class Entry(Struct, frozen=True, kw_only=True):
     cache_s: float | None = None
     spawned_s: float | None = None
     cuda_s: float | None = None
-    stepping_s: float | None = None
-    stepped: bool = False
-    launch_s: float | None = None
-    first_step_wall: float | None = None
-    last_step: int | None = None
     is_judged: bool = False
     """A console that watched says how it ended; else the record alone does."""
     outcome: str = "launching"
     """launching | running | failed | ended | finished | stopped | interrupted | host_restarted | log_only"""
-    failed_stage: str | None = None
-    reason: str | None = None
-    detail: str = ""
     exit_code: int | None = None
     exit_signal: int | None = None
     ended_by: str | None = None
@@ -86,19 +84,6 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Of its last change; the ledger counts."""
     annotation: str | None = None
     """The operator's own note; only `Ledger.annotate` writes it."""
-    first_step: int | None = None
-    total_steps: int | None = None
-    steady_tok_s: float | None = None
-    steady_mad: float | None = None
-    steady_n: int | None = None
-    scope: str | None = None
-    last_loss: float | None = None
-    loss_state: str | None = None
-    checkpoint_step: int | None = None
-    queue_empty_pct: float | None = None
-    queue_full_pct: float | None = None
-    peaks: dict[str, int] = {}
-    """GPU index -> the most bytes that were used while it lived; JSON in the ledger."""
     log_size: int | None = None
     log_mtime: float | None = None
 

@@ -21,7 +21,6 @@ from console.model import Snapshot, Verdict
 from console.reasons import ConsoleError
 from console.resources import stylesheet_path
 from console.ui import plot, terminal
-from console.ui.actions import Face
 from console.ui.chronicle import Chronicle
 from console.ui.palette import ActionCommands, ExtraCommand, ExtraCommands
 from console.ui.present.linkback import LinkWatch
@@ -35,6 +34,7 @@ from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
 from console.ui.screens.runs import RunsScreen
 from console.ui.screens.target import TargetScreen
+from console.ui.situation import Face
 from console.ui.source import PastView, Source
 from console.ui.themes import ANSI, DEFAULTS, THEMES, choose_theme
 from console.ui.widgets.lines import ROLE_CLASSES

@@ -9,7 +9,8 @@ from typing import cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from console.ui.actions import Action, key_name, offered
+from console.ui.actions import key_name, offered
+from console.ui.actiontable import Action
 from console.ui.screens.base import ActionScreen
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from console.model import LinkState, Verdict
 from console.reasons import ConsoleError, Exit, Reason
-from console.ui.actions import Situation, by_id, footer_keys, is_offered
+from console.ui.actions import by_id, footer_keys, is_offered
+from console.ui.situation import Situation
 from tests.ui.fixtures import replace
 from tests.ui.test_keys import running
 from tests.waiting import until_async

@@ -35,6 +35,18 @@ def test_events_stand_in_the_order_of_time_under_the_line_where_one_left() -> No
     assert "since you left 14:32" in lines[1]
 
 
+def test_stage_under_way_never_bears_the_sign_of_a_proven_one() -> None:
+    stages = [
+        Happening(at=NOW - 20, kind=Kind.STAGE, text="CUDA initialized: 5/8", fields={"state": "active"}),
+        Happening(at=NOW - 10, kind=Kind.STAGE, text="CUDA initialized: 8/8", fields={"state": "done"}),
+    ]
+
+    under_way, proven = (text_of(line) for line in event_lines(stages, None, NOW, 100, LOOK))
+
+    assert ("✓" in under_way, "▶" in under_way) == (False, True)
+    assert "✓" in proven
+
+
 def test_who_was_there_all_the_time_sees_no_line() -> None:
     assert "since you left" not in as_text(event_lines([event(NOW, "x")], None, NOW, 100, LOOK))
     assert "since you left" not in as_text(event_lines([event(NOW - 50, "x")], NOW - 10, NOW, 100, LOOK))

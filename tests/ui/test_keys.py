@@ -15,7 +15,8 @@ from textual.widgets import Input
 from console.model import Overrides, Verdict
 from console.reasons import ConsoleError, Reason
 from console.state.events import RingBell
-from console.ui.actions import ACTIONS, Face, Situation, bindings, footer_keys, offered
+from console.ui.actions import bindings, footer_keys, offered
+from console.ui.actiontable import ACTIONS
 from console.ui.app import ConsoleApp
 from console.ui.present.plotting import Metric, Zoom
 from console.ui.present.spans import as_text
@@ -25,6 +26,7 @@ from console.ui.screens.help import HelpScreen
 from console.ui.screens.overview import Overview
 from console.ui.screens.plan import PlanScreen
 from console.ui.screens.prompt import PromptScreen
+from console.ui.situation import Face, Situation
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 from tests.ui import fixtures

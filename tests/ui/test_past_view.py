@@ -10,12 +10,13 @@ from textual.pilot import Pilot
 from console.model import Overrides, Verdict
 from console.reasons import ConsoleError, Reason
 from console.state.events import RingBell
-from console.ui.actions import Face, offered, situation_of
+from console.ui.actions import offered
 from console.ui.app import ConsoleApp
 from console.ui.present.spans import as_text
 from console.ui.screens import plan as plan_module
 from console.ui.screens.plan import PlanScreen
 from console.ui.screens.target import TargetScreen
+from console.ui.situation import Face, situation_of
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 from tests.ui import fixtures, pastruns

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from console.history import words as history
 from console.history.entry import Entry
 from console.history.words import Sign
-from console.model import Severity, Snapshot
+from console.model import Severity, Snapshot, StageState
 from console.state.happenings import Happening, Kind, happenings
 from console.ui.present import words
 from console.ui.present.band import band_row
@@ -98,6 +98,8 @@ def _event(event: Happening, width: int, look: Look) -> list[Line]:
             glyph, role = glyphs.fail, Role.ERROR
         case Severity.WARNING:
             glyph, role = glyphs.warn, Role.WARN
+        case _ if event.fields.get("state") == StageState.ACTIVE:
+            glyph, role = glyphs.active, Role.DIM  # under way, so never with the sign of what is proven
         case _:
             glyph, role = getattr(glyphs, _GLYPHS.get(event.kind, "none")), Role.DIM
     clock = words.clock(event.at, look.zone)

@@ -7,7 +7,8 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from console.ui.actions import Situation, bindings, by_id, is_offered
+from console.ui.actions import bindings, by_id, is_offered
+from console.ui.situation import Situation
 
 
 class ActionScreen(Screen[None]):

@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from console.history.entry import Entry
 from console.reasons import ConsoleError
 from console.state.happenings import Happening
-from console.ui.actions import Face
 from console.ui.present.events import as_report, events_page, of_past_run, of_past_runs
 from console.ui.present.overview import Panel
 from console.ui.screens.target import TargetScreen
+from console.ui.situation import Face
 from console.ui.widgets.lines import LinesView
 
 _FILLS = ("fail", "warn", "busy", "link")

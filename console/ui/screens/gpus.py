@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from console.ui.actions import Face
 from console.ui.present.gpucharts import GpuMetric
 from console.ui.present.gpuscreen import GpuChoice, GpuPainter, as_report, by_role
 from console.ui.present.overview import Panel
 from console.ui.screens.target import TargetScreen
+from console.ui.situation import Face
 from console.ui.widgets.lines import LinesView
 
 _FILLS = ("fail", "warn", "busy", "link")

@@ -10,10 +10,12 @@ from textual.containers import VerticalScroll
 from textual.events import Resize
 from textual.screen import ModalScreen
 
-from console.ui.actions import Group, Situation, key_name, offered
+from console.ui.actions import key_name, offered
+from console.ui.actiontable import Group
 from console.ui.present.frame import rows_beyond
 from console.ui.present.look import Look, to_ascii
 from console.ui.present.spans import BLANK, Line, cells, dim, faint, strong, wrap
+from console.ui.situation import Situation
 from console.ui.widgets.lines import LinesView
 
 _MOVING = (

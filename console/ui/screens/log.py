@@ -5,7 +5,6 @@ from __future__ import annotations
 from textual.app import ComposeResult
 
 from console.model import Verdict
-from console.ui.actions import Face, Situation, situation_of
 from console.ui.present.band import band_row, draw_band
 from console.ui.present.frame import header
 from console.ui.present.layout import HEIGHTS, WIDTHS
@@ -13,10 +12,10 @@ from console.ui.present.logtitle import empty_log
 from console.ui.present.overview import Panel
 from console.ui.present.verdict import verdict_facts
 from console.ui.screens.logkeys import LogKeys
+from console.ui.situation import Face, Situation, situation_of
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 
-_CALM_LINES = 5
 _FILLS = ("fail", "warn", "busy", "link")
 _LEAST_LOG_ROWS = 6
 
@@ -46,13 +45,6 @@ class LogScreen(LogKeys):
             self.snapshot, face=self.FACE, read_only=self.face.read_only,
             searching=pane.searching, following=pane.following, past=self.viewing is not None,
         )  # fmt: skip
-
-    def sync_log(self) -> None:
-        self.log_pane.sync()
-        self.show_title_and_keys()
-
-    def is_calm(self) -> bool:
-        return self.log_pane.pending() < _CALM_LINES
 
     def lay_out(self) -> None:
         width, height = self.size

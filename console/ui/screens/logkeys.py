@@ -71,6 +71,9 @@ class SearchLine(Input):
 class LogKeys(TargetScreen):
     """A screen with a log pane and its search line; its footer and what else stands on it are the screen's own."""
 
+    CALM_LINES: ClassVar[int] = 5
+    """Fewer new lines of a healthy run than that wait for the next second."""
+
     @property
     def log_pane(self) -> LogPane:
         return self.query_one("#log", LogPane)
@@ -87,6 +90,13 @@ class LogKeys(TargetScreen):
         line = SearchLine(id="search", select_on_focus=False)
         line.display = False
         yield line
+
+    def sync_log(self) -> None:
+        self.log_pane.sync()
+        self.show_title_and_keys()
+
+    def is_calm(self) -> bool:
+        return self.log_pane.pending() < self.CALM_LINES
 
     def show_title_and_keys(self) -> None:
         """Called when what the log's title or the footer says may have changed."""

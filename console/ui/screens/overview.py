@@ -11,7 +11,6 @@ from console.reasons import ConsoleError
 from console.state.digest import Digest
 from console.state.formatrules import parse_number
 from console.state.series import Series
-from console.ui.actions import Face, Situation, situation_of
 from console.ui.present import words
 from console.ui.present.layout import Layout
 from console.ui.present.logtitle import empty_log
@@ -19,11 +18,10 @@ from console.ui.present.overview import Choice, Painter, Panel, Picture
 from console.ui.present.plotting import Against, Axis, Metric, Zoom, named_metrics
 from console.ui.screens.logkeys import LogKeys
 from console.ui.screens.pick import PickRow, PickScreen
+from console.ui.situation import Face, Situation, situation_of
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 
-# So few new lines of a healthy run wait for the next second: ten a second are painted once.
-_CALM_LINES = 15
 _FILLS = ("fail", "warn", "busy", "link")
 _MOST_RUNS = 50
 NO_BASELINE = "nothing"
@@ -38,6 +36,7 @@ class Overview(LogKeys):
     """One target at a glance."""
 
     FACE = Face.OVERVIEW
+    CALM_LINES = 15  # ten a second are painted once
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,13 +90,6 @@ class Overview(LogKeys):
         )  # fmt: skip
 
     # --- painting ---
-
-    def sync_log(self) -> None:
-        self.log_pane.sync()
-        self.show_title_and_keys()
-
-    def is_calm(self) -> bool:
-        return self.log_pane.pending() < _CALM_LINES
 
     def lay_out(self) -> None:
         width, height = self.size

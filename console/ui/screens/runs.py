@@ -12,7 +12,6 @@ from console.history.entry import Entry
 from console.history.samples import Curves
 from console.model import Overrides, PastRun
 from console.reasons import ConsoleError
-from console.ui.actions import Face, Situation, situation_of
 from console.ui.present import words
 from console.ui.present.overview import Panel
 from console.ui.present.runcompare import Beside, Curve, shared_curves
@@ -20,6 +19,7 @@ from console.ui.present.runs import RunsPainter, report
 from console.ui.present.runtable import RunList, name_of
 from console.ui.screens.prompt import PromptScreen
 from console.ui.screens.target import TargetScreen
+from console.ui.situation import Face, Situation, situation_of
 from console.ui.widgets.lines import LinesView
 
 _FILLS = ("fail", "warn", "busy", "link")

@@ -17,7 +17,7 @@ from textual.timer import Timer
 from console.model import LinkState, Overrides, Snapshot, Verdict
 from console.reasons import ConsoleError
 from console.ui import terminal
-from console.ui.actions import Face, Situation, footer_keys, situation_of
+from console.ui.actions import footer_keys
 from console.ui.present import words
 from console.ui.present.frame import footer, header
 from console.ui.present.overview import Panel
@@ -28,6 +28,7 @@ from console.ui.present.spans import text_of
 from console.ui.screens.base import ActionScreen
 from console.ui.screens.help import HelpScreen
 from console.ui.screens.plan import PlanScreen
+from console.ui.situation import Face, Situation, situation_of
 from console.ui.source import PastView, Playback, Source
 from console.ui.widgets.lines import LinesView
 
