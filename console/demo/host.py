@@ -40,7 +40,8 @@ PATH="{bin}:$PATH"
 set -x
 export DFLASH_PROFILE_INTERVAL="${{DFLASH_PROFILE_INTERVAL:-60}}"
 exec {python} -u {folder}/train_dflash_pipeline.py --gpus {gpus} --targets 5 --drafters 3 --speed {speed} \\
-    --load-time {load_s} --step-time 1 --gpu-state {folder}/gpus --fault-file {folder}/fault --out {folder}/ckpt
+    --load-time {load_s} --step-time 1 --gpu-state {folder}/gpus --fault-file {folder}/fault --out {folder}/ckpt \\
+    --open-uvm ''
 """
 
 

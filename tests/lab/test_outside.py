@@ -38,22 +38,20 @@ def _of_container(holder: str, training: Training) -> int:
 
 @contextlib.contextmanager
 def _on_the_host(folder: Path) -> Iterator[int]:
-    """A process of this machine that holds a file of the device's name; on the host itself it can't be the device."""
+    """A process of this machine, outside of any container, that holds a file of the device's name.
+
+    It has a /dev of its own: no other process of this machine, whatever test started it, sees the file.
+    """
     ready = folder / "ready"
     program = f"import time\ncontext = open('/dev/nvidia-uvm')\nopen({str(ready)!r}, 'w').close()\ntime.sleep(600)\n"
-    uvm = Path("/dev/nvidia-uvm")
-    made = not uvm.exists()
-    if made:
-        uvm.touch()
-    process = subprocess.Popen(["python3", "-c", program])
+    own_dev = 'mount -t tmpfs tmpfs /dev && : > /dev/nvidia-uvm && exec python3 -c "$1"'
+    process = subprocess.Popen(["unshare", "--mount", "sh", "-c", own_dev, "sh", program])
     try:
         until(ready.exists, 10, "the host's process holds the device")
         yield process.pid
     finally:
         process.kill()
         process.wait()
-        if made:
-            uvm.unlink()
 
 
 def _started_by_hand(training: Training, driver: Path) -> int:
