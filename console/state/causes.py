@@ -78,6 +78,8 @@ _HANDLED: Final = lazy(
     r"|re-?connect(?:ed|ing)|re-?running|halv(?:ed|ing)|reduc(?:ed|ing) (?:the )?(?:micro-?)?batch|restart(?:ed"
     r"|ing) (?:the )?worker|respawn\w*|succeeded)\b"
 )
+_NO_RECOVERY: Final = lazy(r"(?i)\bfail|\berror|give|giving|\b(?:to|on|using) (?:the )?cpu\b")
+"""Going on without the GPUs is no way out for a training."""
 _NO_EVENT: Final = lazy(
     r"(?i)\b(?:if (?:you|we|it|this|any|a|the|there)\b.{0,40}\b(?:see|get|hit|encounter|run into|experience|occurs?"
     r"|happens?|fails?|raises?|goes|is)\b|in case of|to (?:avoid|prevent|debug)"
@@ -295,11 +297,7 @@ def _went_on(cause: Cause, later: Sequence[Cause], lines: Sequence[LogLine], *, 
         if not _ORDINARY.search(body) or _NOISE.match(body) or _CONSEQUENCE.search(body) or sign_of(body) is not None:
             continue
         ordinary += 1
-        if (
-            ordinary <= _RECOVERY_LINES
-            and _HANDLED.search(body)
-            and not re.search(r"(?i)\bfail|\berror|give|giving", body)
-        ):
+        if ordinary <= _RECOVERY_LINES and _HANDLED.search(body) and not _NO_RECOVERY.search(body):
             recovered += 1
         if ordinary > QUIET_LINES:
             break

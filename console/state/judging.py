@@ -39,6 +39,11 @@ _EXITED_AS: Final = frozenset({6, 7, 9, 11, 15})
 _SSH_LOST = 255
 _PKILL: Final = lazy(r"(?:^|[+;&|$#'\"(]\s*|\bsudo )pkill\b(?=.*\s-\w*f\w*\b|\s-\w*f)")
 _LINK_CLOSED: Final = lazy(r"(?:Shared )?[Cc]onnection to \S+ closed|logout$|exit$")
+_OWN_END: Final = lazy(
+    r"\btrain_runtime\b|\bTrainer\.fit`? stopped:|\bafter training is done\b|\bexiting program at iteration\b"
+    r"|\bearly stop|\bmax_time\b",
+    re.IGNORECASE,
+)
 _SHELL_ECHO: Final = lazy(r"^\++ ")
 _OUR_NAMES: Final = lazy(
     r"(?i)\((?:python[\w.]*|pt_\w+|torchrun|ray\S*|deepspeed|accelerate|train\S*|run\.sh|cuda-\S+|java|tokio\S*"
@@ -171,8 +176,9 @@ def done_at(told: Told) -> int | None:
             return said if said is not None else len(told.lines) - 1
         return told.steps_at[-1]
     if said is not None and not _steps_behind(told, said):
-        stops_early = "early stop" in told.lines[said].text.lower() or "max_time" in told.lines[said].text
-        return said if stops_early or told.step >= told.total_steps - 1 else None
+        # Fewer steps than were planned: only in the trainer's own words for its end, said of an early one too.
+        own_words = _OWN_END.search(told.lines[said].text) is not None
+        return said if own_words or told.step >= told.total_steps - 1 else None
     return None
 
 

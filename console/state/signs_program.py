@@ -95,15 +95,19 @@ SHELL: Final[tuple[Sign, ...]] = (
     ),
     sign(
         Reason.COMMAND_NOT_FOUND,
-        ("no such file or directory", "not found"),
+        ("could not find an executable", "no such file or directory", "not found"),
         r": command not found$|^\S+: (?:line )?\d+: \S+: not found$|^\w+: \S+: not found$|: executable file not found in \$PATH|^command not found: \S+$|: command not found: \S+$",
         _SHELL + r".*: No such file or directory$",
-        r"^(?:env|nohup|setsid|timeout|exec|sudo|nice|srun|mpirun)\b.*(?:No such file or directory|command not found|not found)\W?$",
+        r"^(?:env|nohup|setsid|timeout|exec|sudo|nice|srun|mpirun)\b.*(?:[Nn]o such file or directory|command not found|not found)\W?$",
+        # Launchers that execute by themselves: slurmd, prterun, container runtimes.
+        r"\bexec[lv]?[ep]?p?\(\): \S+: No such file or directory\b|\bcould not find an executable\b",
         samples=(
             "/srv/go.sh: line 9: deepspeed: command not found",
             "sh: 1: accelerate: not found",
             "nohup: failed to run command 'torchrun': No such file or directory",
             "zsh: command not found: torchrun",
+            "slurmstepd: error: execve(): deepspeed: No such file or directory",
+            "mpirun was unable to launch the specified application as it could not find an executable:",
         ),
         refuses=("apex not found, using native fused Adam", "cache entry not found"),
     ),
@@ -217,6 +221,7 @@ PYTHON: Final[tuple[Sign, ...]] = (
         (
             ": cannot open shared object file",
             "compiled against",
+            "but source was compiled with",
             "compiled with different cuda",
             "cuda version mismatch",
             "may indicate binary incompatibility",
@@ -232,6 +237,7 @@ PYTHON: Final[tuple[Sign, ...]] = (
         r"\blib(?!cuda\.so)[\w+-]+\.so(?:\.[\d.]+)?: cannot open shared object file\b",
         r"(?i)\bmay indicate binary incompatibility\b|\bmodule that was compiled using NumPy 1\.x cannot be run in\b|\bcompiled against (?:ABI|API|a newer|a different)\b",
         r"(?i)\bcompiled with different CUDA (?:major )?versions\b|\bmismatches the version that was used to compile\b|\bCUDA version mismatch\b",
+        r"(?i)\bloaded runtime \w+ library: \S+ but source was compiled with\b",
         r"\boperator torchvision::\w+ does not exist\b|\b_ARRAY_API not found\b",
         unless=r"(?i)torchinductor|[./]triton/",
         anywhere=True,
