@@ -176,8 +176,11 @@ class LogSample(Struct, frozen=True, kw_only=True, tag_field="op", tag="log_samp
     path: str
     first: int
     last: int
+    """Below 0: before the file's end."""
     count: int
     length: int
+    larger_than: int = 0
+    """Of a file of at most so many bytes nothing is sent."""
 
 
 class ErrorRule(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import itertools
 import logging
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from console import protocol
 from console.config import Metrics
@@ -20,7 +21,7 @@ from console.engine.reading import Reading
 from console.engine.replay import Replay
 from console.link import retries
 from console.link.link import Link
-from console.link.tasks import started
+from console.link.tasks import owned_tasks, started
 from console.model import Stage
 from console.reasons import ConsoleError
 from console.state import events, texts
@@ -39,6 +40,15 @@ _TAIL_LINES = 400
 _TAIL_EVERY_S = 0.25
 _NOTED_LINES = 64
 _NOTED_S, _NOTED_TRIES = 0.3, 8  # the keeper notes the log's size each quarter of a second, an old run's each second
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What is read of a long log beside its end."""
+
+    head: bytes
+    pieces: list[tuple[int, bytes]]
+    """Offset and bytes at some places between."""
 
 
 class Following:
@@ -157,15 +167,21 @@ class Following:
             await retries.pause(retries.delay_s(attempt, self._chance), self._wake)
 
     async def _follow(self, wanted: events.FollowLog) -> None:
-        growth = await self._load_growth(wanted.run)
         self._flow.history_until, self._told_history = None, False
-        size = 0
-        # A young run's log is short, unless it floods: then its head and its end are enough, too.
-        whole = wanted.from_start and growth.last_size_bytes <= WHOLE_BYTES
-        if not whole and not self._flow.can_resume:
-            size = await self._take_head(wanted)
-            await self._fill_in(wanted, size)
-        await self._request_follow(from_end=size > WHOLE_BYTES)
+        outline, is_fresh = None, not self._flow.can_resume
+        async with owned_tasks() as tasks:  # asked for together: a jump host makes each answer take a while
+            noted = tasks.create_task(self._load_growth(wanted.run), name="recorder")
+            asked = tasks.create_task(self._ask_outline(wanted), name="outline") if not wanted.from_start else None
+        growth = noted.result()
+        if asked is not None:
+            outline = asked.result()
+        elif is_fresh and growth.last_size_bytes > WHOLE_BYTES:
+            # A young run's log is short, unless it floods: then its head and its end are enough, too.
+            outline = await self._ask_outline(wanted)
+        if outline is not None:
+            self._say_history(wanted, self._flow.take_head(outline.head, self._written_at, self._now()))
+            self._flow.take_between(outline.pieces, self._written_at, self._now())
+        await self._request_follow(from_end=outline is not None)
         if growth.last_bt is not None:
             self._feed(events.StepTimesKnown(at=self._now(), run=wanted.run, grew_bt=growth.last_bt))
 
@@ -190,34 +206,25 @@ class Following:
         growth = self._growth.get(self._wanted.run) if self._wanted is not None else None
         return growth.size_at(at - self._bt_offset_s) if growth is not None else None
 
-    async def _take_head(self, wanted: events.FollowLog) -> int:
-        """Read how a long log began; return its size now, 0 where it isn't there."""
-        operation = protocol.LogRead(id=self._link.next_id(), path=wanted.path, offset=0, length=HEAD_BYTES)
-        reply, data = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
-        if not reply.ok:
-            return 0
-        size = int(reply.data.get("size", len(data)))
-        if size > WHOLE_BYTES:
-            self._say_history(wanted, self._flow.take_head(data, self._written_at, self._now()))
-        return size
+    async def _ask_outline(self, wanted: events.FollowLog) -> _Outline | None:
+        """Ask for how a long log began, and for what stands at evenly spaced places between that and its end.
 
-    async def _fill_in(self, wanted: events.FollowLog, size: int) -> None:
-        """Draw the part of a long log that is not read, by what stands at evenly spaced places of it."""
-        if size <= WHOLE_BYTES:
-            return
-        first, last = HEAD_BYTES, size - TAIL_BYTES
-        operation = protocol.LogSample(
-            id=self._link.next_id(), path=wanted.path, first=first, last=last, count=PIECES, length=PIECE_BYTES
-        )
-        reply, data = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
-        if not reply.ok:
-            _log.warning("the middle of the log is not drawn: %s", reply.error)
-            return
-        place, pieces = 0, []
-        for offset, length in zip(reply.data["offsets"], reply.data["sizes"], strict=True):
-            pieces.append((int(offset), data[place : place + int(length)]))
-            place += int(length)
-        self._flow.take_between(pieces, self._written_at, self._now())
+        None where the log is to be read whole: it is short, isn't there, or is gone on with.
+        """
+        if self._flow.can_resume:
+            return None
+        head = protocol.LogRead(id=self._link.next_id(), path=wanted.path, offset=0, length=HEAD_BYTES)
+        between = protocol.LogSample(
+            id=self._link.next_id(), path=wanted.path, first=HEAD_BYTES, last=-TAIL_BYTES, count=PIECES,
+            length=PIECE_BYTES, larger_than=WHOLE_BYTES,
+        )  # fmt: skip
+        async with owned_tasks() as tasks:
+            began = tasks.create_task(self._link.bulk_request(head, timeout_s=_REQUEST_S), name="head")
+            drawn = tasks.create_task(self._link.bulk_request(between, timeout_s=_REQUEST_S), name="between")
+        reply, data = began.result()
+        if not reply.ok or int(reply.data.get("size", len(data))) <= WHOLE_BYTES:
+            return None
+        return _Outline(data, _pieces(*drawn.result()))
 
     async def _tell_step_times(self, effect: events.ReadHead) -> None:
         """Answer ReadHead by what the keeper noted; a step that was seen just now is in its notes a moment later."""
@@ -387,6 +394,18 @@ class Following:
         """Return (line number from 1, byte offset, text); the number counts from where we began to read."""
         first = self._first_error
         return (first.number + 1, first.offset or 0, first.text) if first is not None else None
+
+
+def _pieces(reply: protocol.Reply, data: bytes) -> list[tuple[int, bytes]]:
+    """Return the places of a LogSample's answer with what stands there; none where it was refused."""
+    if not reply.ok:
+        _log.warning("the middle of the log is not drawn: %s", reply.error)
+        return []
+    place, pieces = 0, []
+    for offset, length in zip(reply.data["offsets"], reply.data["sizes"], strict=True):
+        pieces.append((int(offset), data[place : place + int(length)]))
+        place += int(length)
+    return pieces
 
 
 def _how(ended: protocol.ExitRecord) -> str:

@@ -91,6 +91,7 @@ class LogDuty:
 
     def sample(self, operation: Operation) -> None:
         numbers = [int(operation[name]) for name in ("first", "last", "count", "length")]
+        numbers.append(int(operation.get("larger_than", 0)))
         try:
             offsets, pieces = logtail.sample_ranges(operation["path"], *numbers)
         except OSError as error:

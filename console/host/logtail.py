@@ -309,17 +309,24 @@ def read_range(path: str, offset: int, length: int) -> Tuple[bytes, int]:
         os.close(fd)
 
 
-def sample_ranges(path: str, first: int, last: int, count: int, length: int) -> Tuple[List[int], List[bytes]]:
+def sample_ranges(
+    path: str, first: int, last: int, count: int, length: int, larger_than: int = 0
+) -> Tuple[List[int], List[bytes]]:
     """Return `count` ranges of at most `length` bytes, spread evenly over [first, last), with their offsets.
 
-    All of them together hold at most READ_LIMIT_BYTES. Raises: OSError, also where `path` is no regular file.
+    A `last` below 0 counts from the file's end. All ranges together hold at most READ_LIMIT_BYTES; there are none of a
+    file of at most `larger_than` bytes. Raises: OSError, also where `path` is no regular file.
     """
-    length = max(1, min(length, READ_LIMIT_BYTES))
-    count = max(0, min(count, READ_LIMIT_BYTES // length, (last - first) // length))
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(22, "not a regular file", path)
+        last = last if last >= 0 else status.st_size + last
+        length = max(1, min(length, READ_LIMIT_BYTES))
+        count = max(0, min(count, READ_LIMIT_BYTES // length, (last - first) // length))
+        if status.st_size <= larger_than:
+            count = 0
         offsets = [first + (last - first) * index // count for index in range(count)]
         return offsets, [os.pread(fd, length, offset) for offset in offsets]
     finally:

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import deaths, hosting, launching, logs, starting, steady, stopping
+from tests.bench import deaths, hosting, launching, logs, opening, starting, steady, stopping
 from tests.bench.lab import Lab
 from tests.bench.sizes import FULL, TINY, Sizes
 from tests.bench.table import Row, table
@@ -27,7 +27,7 @@ MEASUREMENTS: dict[str, Callable[[Lab], list[Row]]] = {
     "stop": stopping.during_a_flood,
     "spawn": launching.beyond_dying,
     "parser": logs.parser,
-    "open": logs.opening,
+    "open": opening.of_any_size,
     "key": logs.key_to_paint,
 }
 

@@ -13,6 +13,9 @@ import time
 
 GPUS = 8
 _LINE = "step {step}/9000000 | loss {loss:.4f} | tok/s 21,500 | n={number} t={at:.6f}"
+_PLAIN = "INFO worker 3: prefetched batch, queue depth 12 of 16, waited 0.3 ms\n"
+MIDDLE_TOK_S = 43_000
+_BLOCK_RECORDS = 128
 _BLOCK_BYTES = 1 << 20
 _SLICE_S = 0.01
 
@@ -48,14 +51,21 @@ def text_of(step: int, number: int) -> str:
 
 
 def fill(size_bytes: int, step: int) -> int:
-    """Write a log of that size at once: a step line every 64 KiB, plain lines between; return the last step."""
-    plain = b"INFO worker 3: prefetched batch, queue depth 12 of 16, waited 0.3 ms\n"
-    plain *= (64 << 10) // len(plain)
+    """Write a log of that size at once: a step line, then six plain ones, again and again; return the last step.
+
+    A tenth of it, in the middle, is at `MIDDLE_TOK_S`: only who has looked there can draw it.
+    """
+    record = _LINE.replace("{step}", "%d").format(loss=1.5, number=-1, at=time.monotonic()) + "\n" + _PLAIN * 6
+    block = record * _BLOCK_RECORDS
+    middle = block.replace("21,500", f"{MIDDLE_TOK_S:,}")
     written = 0
     while written < size_bytes:
-        step += 1
-        block = text_of(step, -1).encode() + plain
-        written += os.write(1, block)
+        steps = tuple(range(step + 1, step + 1 + _BLOCK_RECORDS))
+        data = memoryview(((middle if 0.45 <= written / size_bytes < 0.55 else block) % steps).encode())
+        while data:  # a full disk raises, and a signal cuts a write short
+            count = os.write(1, data)
+            data, written = data[count:], written + count
+        step = steps[-1]
     return step
 
 
@@ -99,6 +109,7 @@ def main() -> None:
     if options.gpu_state:
         hold_gpus(options.gpu_state)
     step = fill(options.fill_bytes, 0)
+    notes.add("filled")
     write_on(options.lines_per_s, options.bytes_per_s, step)
 
 

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
 from console.config import Metrics
 from console.engine import Engine
@@ -154,46 +149,3 @@ def _lines_per_s(data: bytes) -> float:
         event = LogEvent(bt=0.0, state="following", offset=offset, size=offset + len(piece), path="log", n=len(piece))
         flow.take(event, piece, lambda _: 0.0, 0.0)
     return data.count(b"\n") / (time.perf_counter() - began)
-
-
-def opening(lab: Lab) -> list[Row]:
-    """From the host's first word to the log's end in the buffer, by a fresh process each time."""
-    small = _openings(lab, lab.sizes.small_log_bytes)
-    big = _openings(lab, lab.sizes.big_log_bytes)
-    names = [f"{size / 1e6:,.0f} MB" for size in (lab.sizes.small_log_bytes, lab.sizes.big_log_bytes)]
-    return [
-        Row(f"open a log of {names[0]}", small["took_s"], "ms", "tail -F", small["tail_s"], 0.6, "p50"),
-        Row(f"open a log of {names[1]}", big["took_s"], "ms", "tail -F", big["tail_s"], 0.6, "p50"),
-        Row(
-            "  the same in times of the small one",
-            [_median(big["took_s"]) / _median(small["took_s"])],
-            "x",
-            budget=1.3,
-            judged="p50",
-        ),
-        Row(f"RSS growth, log of {names[0]}", small["grown_bytes"], "MB", budget=5e6, judged="p50"),
-        Row(f"RSS growth, log of {names[1]}", big["grown_bytes"], "MB", budget=5e6, judged="p50"),
-    ]
-
-
-def _openings(lab: Lab, size: int) -> dict[str, list[float]]:
-    target = lab.writing("--fill-bytes", str(size))
-    started = lab.start(target)
-    assert started.run.log_path
-    config = lab.write_config(target)
-    found: dict[str, list[float]] = {"took_s": [], "grown_bytes": [], "tail_s": []}
-    for _ in range(lab.sizes.launches):
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.bench.opening", str(config)], stdout=subprocess.PIPE, check=True, timeout=60
-        )
-        for key, value in json.loads(done.stdout).items():
-            found[key].append(value)
-        with Terminal(["tail", "-n", "50", "-F", started.run.log_path], columns=120) as tail:
-            found["tail_s"].append(tail.wait_for(r"n=\d+ t=") - tail.started)
-    lab.stop(target)
-    Path(started.run.log_path).unlink()
-    return found
-
-
-def _median(values: list[float]) -> float:
-    return statistics.median(values)

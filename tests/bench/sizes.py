@@ -17,8 +17,10 @@ class Sizes:
     """What a launch may still cost is not part of a steady state: wait for so long before."""
     flood_bytes_per_s: int
     big_cache_files: int
-    small_log_bytes: int
-    big_log_bytes: int
+    log_bytes: tuple[int, ...]
+    """Logs that are opened, the smallest first."""
+    viewers: tuple[str, ...]
+    """Programs that open them, too, where they are installed: lnav, and `tl` of toolong."""
     parsed_lines: int
 
 
@@ -29,8 +31,8 @@ FULL = Sizes(
     settle_s=8.0,
     flood_bytes_per_s=50_000_000,
     big_cache_files=200_000,
-    small_log_bytes=10_000_000,
-    big_log_bytes=2_000_000_000,
+    log_bytes=(10_000_000, 200_000_000, 2_000_000_000),
+    viewers=("lnav", "tl"),
     parsed_lines=200_000,
 )
 TINY = Sizes(
@@ -40,7 +42,7 @@ TINY = Sizes(
     settle_s=0.2,
     flood_bytes_per_s=1_000_000,
     big_cache_files=50,
-    small_log_bytes=100_000,
-    big_log_bytes=4_000_000,
+    log_bytes=(4_000_000,),
+    viewers=(),
     parsed_lines=500,
 )

@@ -115,6 +115,21 @@ class Terminal:
     def wait_for(self, pattern: str, after: int = 0, timeout_s: float = 30.0) -> float:
         return self.wait(self.expect(pattern, after), timeout_s)
 
+    def first_at(self, pattern: str) -> float:
+        """Return when what was painted until then held a pattern for the first time. Raises: TimeoutError."""
+        painted = self.painted()
+        found = re.compile(pattern.encode())
+        low, high = 0, len(self.chunks)
+        while low < high:
+            middle = (low + high) // 2
+            if found.search(plain(painted[: self.chunks[middle][1]])):
+                high = middle
+            else:
+                low = middle + 1
+        if low == len(self.chunks):
+            raise TimeoutError(f"never painted: {pattern}")
+        return self.chunks[low][0]
+
     def _read(self) -> None:
         while True:
             try:

@@ -420,11 +420,15 @@ def test_samples_are_spread_evenly_and_bounded(tmp_path: Path) -> None:
     offsets, pieces = logtail.sample_ranges(str(path), 100, 4100, 4, 10)
     few, _ = logtail.sample_ranges(str(path), 0, 25, 100, 10)
     beyond = logtail.sample_ranges(str(path), 4090, 5000, 2, 10)
+    to_the_end, _ = logtail.sample_ranges(str(path), 96, -1000, 3, 10)
+    short = [logtail.sample_ranges(str(path), 0, -1, 3, 10, larger_than=size)[0] for size in (4095, 4096)]
 
     assert offsets == [100, 1100, 2100, 3100]
     assert pieces == [bytes((offset + index) % 256 for index in range(10)) for offset in offsets]
     assert few == [0, 12]
     assert [len(piece) for piece in beyond[1]] == [6, 0]
+    assert to_the_end == [96, 1096, 2096]
+    assert short == [[0, 1365, 2730], []]
 
 
 def test_samples_come_over_the_wire_in_one_answer(tmp_path: Path) -> None:
