@@ -10,10 +10,11 @@ def test_second_restart_is_told_the_stage_of_the_first_and_wait_follows_it(train
     training.fault("ignore-term")
     first = training.restart()
     training.container.remove("/root/fault")
-    config = training.config(stop={"grace_s": 6.0})
+    config = training.config(stop={"grace_s": 50.0})
 
     accepted = training.cli("restart", "--yes", "--json", "--detach", config=config)
     second = training.cli("restart", "--yes", "--json", config=config)
+    training.container.run(["kill", "-KILL", str(first.json["pid"])])  # only now: the second met the first at its work
     waited = training.cli("wait", accepted.json["id"], "--json", "--timeout", "45s", config=config)
 
     assert (accepted.code, accepted.json["outcome"]) == (0, "accepted")
