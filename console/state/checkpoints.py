@@ -30,10 +30,18 @@ class CheckpointLine(msgspec.Struct, frozen=True, gc=False):
 _WORDS = r"(?:the |a |new |model |training |full |distributed |async |optimizer |sharded ){0,3}"
 _COMPLETED: Final = lazy(
     rf"\b(?:saved|wrote|finished (?:saving|writing)) {_WORDS}checkpoint\b"
-    r"|\bcheckpoint(?: of size [\d.]+ \w+| \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b",
+    r"|\bcheckpoint(?: of size [\d.]+ \w+| \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b"
+    r"|\bcheckpoint(?: for step [\d,]+ saved| \S+ is ready now)\b|\bglobal checkpoint save :.* save duration\b"
+    r"|\b(?:saved model to|\[Torch\] Saved) \S*global_step_?\d",
     re.IGNORECASE,
 )
-_STARTED: Final = lazy(rf"\b(?:saving|writing) {_WORDS}checkpoint\b", re.IGNORECASE)
+_STARTED: Final = lazy(
+    rf"\b(?:saving|writing|preparing to save) {_WORDS}checkpoint\b|\bcheckpoint \S+ is about to be saved\b"
+    r"|\bsaving model to '?\S+\.ckpt\b|\[Torch\] Saving \S*global_step_?\d",
+    re.IGNORECASE,
+)
+_MARKS: Final = ("heckpoint", "CHECKPOINT", "global_step_", "saving model to")
+"""A line that holds none of these reports no checkpoint: most lines cost no more than that."""
 _OTHER: Final = lazy(
     r"\b(?:load(?:ed|ing)?|resum\w*|restor\w*|delet\w*|remov\w*|skip\w*|fail\w*|error|could not|can "
     r"?not|unable|every|never"
@@ -45,13 +53,16 @@ _NAMED_STEP: Final = lazy(
     rf"\b(?:step|iteration|iter)[ :=]+(?P<step>{INT})\b|@ (?P<updates>{INT}) updates", re.IGNORECASE
 )
 _PATH_STEP: Final = lazy(
-    r"(?:(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]|(?<=[-_/])(?:ba|step))0*(?P<step>\d{1,12})(?![\d.]*[\d\w])"
+    r"(?:(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]|(?<=[-_/])(?:ba|step))0*(?P<step>\d{1,12})(?!\w|\.\d|-of-)"
 )
 
 
 def read_checkpoint(text: str) -> CheckpointLine | None:
     """Return what a line says about a checkpoint, or None where it says nothing about one."""
-    if "heckpoint" not in text and "CHECKPOINT" not in text:
+    for mark in _MARKS:
+        if mark in text:
+            break
+    else:
         return None
     if (match := _COMPLETED.search(text)) is not None:
         state = CheckpointState.COMPLETED

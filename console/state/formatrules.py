@@ -180,7 +180,9 @@ PREFIX: Final = lazy(
     # who: ranks of torchrun and of loggers, Ray's processes, labels of srun, mpirun, pdsh, compose and journald
     | \[?(?:rank|RANK|Rank|default|trainer)[ :]?(?P<rank>\d+)(?:\]:?|\[\d+\]\[\w+\]:|:(?=\s))
     | \((?:[\w.-]+\s)?pid=[^()]{1,60}\)
-    | \d{1,4}:(?=\s) | [a-z]\.[\w-]{1,60}/\d+(?=\s) | \[\d{1,4},\d{1,4}\]<std(?:out|err)>:
+    | \d{1,4}:(?=\s) | \[\d{1,4}\]:(?=\s) | [a-z]\.[\w-]{1,60}/\d+(?=\s)
+    | \[\d{1,4},(?:mpirank:)?\d{1,4}(?:,[\w-]{1,40})?\]<std(?:out|err)>:
+    | \[pod/[\w./-]{1,120}\](?=\s) | std(?:out|err)\s[FP](?=\s)
     | (?!step|iter|epoch|batch)[a-z][a-z.-]*\d+:(?=\s)
     | (?!step|iter|epoch|batch)[a-z][a-z_-]*[_-]\d+\s{1,9}\|(?=\s)
     | [A-Z][a-z]{2}\s[\s\d]\d\s\d\d:\d\d:\d\d\s[\w.-]{1,60}\s[\w./-]{1,60}(?:\[\d+\])?:
@@ -188,15 +190,17 @@ PREFIX: Final = lazy(
     | \[?\d{4}[-/]\d\d[-/]\d\d[T\ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?:\]|:(?=\s))?
     | \[?\d\d/\d\d/(?:\d{4}|\d\d)[ ]\d\d:\d\d:\d\d(?:[.,]\d+)?\]?
     | \d\d-\d\d\ \d\d:\d\d:\d\d(?=\s)
-    | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?(?=\s)
+    | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\ [AP]M)?\]?(?=\s)
     | \[NeMo\ [IW]\ \d{4}-\d\d-\d\d\ [^\]\n]{1,80}\]
     # how grave, and which logger
     | I\d{4}\ \d\d:\d\d:\d\d\.\d+\s+\d+\s[\w./]{1,90}\.py:\d+\]
     | \[(?:INFO|WARNING|WARN|DEBUG)(?:\|[^\]]{0,80})?\]
     | (?:INFO|WARNING|DEBUG)(?=[\s|]) | (?:INFO|WARNING|DEBUG):(?:[A-Za-z_][\w.]{0,90}:)?
     | \[[\w.]+\.py:\d+(?::\w+)?\] | [\w.]+\.py:\d+(?=\s) | [\w.]+:\d+(?=\s+>>)
-    | \[(?:titan|deepspeed)\] | root(?=\s-)
-    | \[(?:__main__|[a-z_]\w{0,60}(?:\.\w{1,60}){1,9})(?::\d+)?\](?=[\s\[]) | \[PID:\d+\]
+    | \[(?:titan|deepspeed)\] | root(?=\s[-|])
+    | \[(?:__main__|[a-z_]\w{0,60}(?:\.\w{1,60}){1,9})(?::\d+)?(?:,\ rank=\d+)?\](?=[\s\[]) | \[PID:\d+\]
+    | [A-Za-z_]\w{0,60}(?=\s[-|]\s(?:INFO|WARNING|DEBUG)\b)
+    | (?<=INFO\ )(?!step|iter|epoch|batch|loss)[a-z_]\w{0,60}:(?=\s)
     | [A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,9}(?:(?=\s[-|]\s)|:(?=\s)|:[\w<>]{1,60}:\d+(?=\s-\s))
     | __main__(?:(?=\s-\s)|:(?:[\w<>]{1,60}:\d+(?=\s-\s))?)
     | [\w.-]+:\d+\s+[\w.]+:\d+\s+(?=INFO)

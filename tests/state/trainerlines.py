@@ -101,6 +101,12 @@ LINES: dict[str, list[Case]] = {
         Case("(min, max) time across ranks (ms):", "other"),
         Case("    forward-backward ...............................: (640.11, 641.92)", "other"),
         Case("  successfully loaded checkpoint from /lustre/ckpt [ t 1/4, p 1/2 ] at iteration 12000", "other"),
+        Case(
+            "2026-08-20T04:11:52.331000123Z stdout F  [2026-08-20 04:11:52] iteration    12345/   50000 | consumed samples:      3160320 | elapsed time per iteration (ms): 1044.1 | throughput per GPU (TFLOP/s/GPU): 399.0 | tokens/sec/gpu: 7845.1 | learning rate: 1.200000E-04 | global batch size:   256 | lm loss: 2.010000E+00 | load_balancing_loss: 1.004E+00 | z_loss: 0.01 | loss scale: 1.0 | grad norm: 0.101 | number of skipped iterations:   0 | number of nan iterations:   0 |",
+            "step",
+            12345,
+            2.01,
+        ),
     ],
     "nemo": [
         Case(
@@ -154,6 +160,29 @@ LINES: dict[str, list[Case]] = {
             "step",
             69,
             6.5,
+        ),
+        Case(
+            "[default7]:Training epoch 1, iteration 250/999 | lr: 0.0001 | global_batch_size: 512 | global_step: 1250 | reduced_train_loss: 2.101 | train_step_timing in s: 12 | consumed_samples: 640512 | val_loss: 2.2",
+            "step",
+            1250,
+            2.101,
+        ),
+        Case(
+            "Epoch 0, global step 999: 'reduced_train_loss' reached 2.41000 (best 2.41000), saving model to '/results/ckpt/model--step=999.ckpt' as top 3",
+            "ckpt",
+            999,
+        ),
+        Case(
+            "[NeMo I 2026-08-20 04:11:52 nemo_logging:393] Global Checkpoint Save : Rank: 0 : Iteration: 999 : Start time: 1724127112.331s : Save duration: 0.031s",
+            "ckpt",
+            999,
+        ),
+        Case(
+            "2026-08-10 15:55:20 | INFO | root | step 9 | epoch 0 | loss 0.7974 | grad_norm 1.5436 | lr 1.00e-05 | mem 24.90 GiB | tps 11278.56(1409.82/gpu) | num_label_tokens 21541",
+            "step",
+            9,
+            0.7974,
+            11278.56,
         ),
     ],
     "torchtitan": [
@@ -247,6 +276,22 @@ LINES: dict[str, list[Case]] = {
         Case("using fused AdamW: True", "header"),
         Case("saving checkpoint to out-shakespeare-char", "ckpt"),
         Case("found vocab_size = 65 (inside data/shakespeare_char/meta.pkl)", "header"),
+        Case(
+            "step 00120/21400 (0.56%) | loss: 4.512034 | grad norm: 0.4123 | lrm: 1.00 | dt: 1203.22ms | tok/sec: 435,821 | mfu: 48.11 | total time: 2.40m",
+            "step",
+            120,
+            4.512034,
+            435821.0,
+        ),
+        Case("Step 00250 | Validation bpb: 1.0123", "eval", 250),
+        Case(
+            "step   120 | loss: 5.912345 | lr 1.0000e-04 | norm: 0.8123 | dt: 332.12ms | tok/sec: 1578612.33",
+            "step",
+            120,
+            5.912345,
+            1578612.33,
+        ),
+        Case("validation loss: 3.2912", "eval", None, 3.2912),
     ],
     "modded-nanogpt": [
         Case("step:0/1750 val_loss:10.8258 train_time:0ms step_avg:0.03ms", "eval", 0, 10.8258),
@@ -310,6 +355,17 @@ LINES: dict[str, list[Case]] = {
         Case("  Instantaneous batch size per device = 4", "header"),
         Case("***** Running training *****", "header"),
         Case("[INFO|trainer.py:2134] 2026-03-09 22:41:07,004 >>   Gradient Accumulation steps = 8", "header"),
+        Case("{'loss': 0.5231, 'learning_rate': 3.2e-05, 'epoch': 2.13, 'step': 500}", "step", 500, 0.5231),
+        Case(
+            "{'eval_loss': 2.0, 'eval_accuracy': 0.61, 'eval_runtime': 12.1, 'eval_samples_per_second': 82.1, 'eval_steps_per_second': 1.32, 'epoch': 2.0, 'step': 1000}",
+            "eval",
+            1000,
+            2.0,
+        ),
+        Case(
+            "{'eval_wikitext_loss': 3.31, 'eval_wikitext_runtime': 5.2, 'eval_wikitext_samples_per_second': 20.2, 'eval_wikitext_steps_per_second': 2.5, 'epoch': 0.2}",
+            "eval",
+        ),
     ],
     "trl": [
         Case(
@@ -357,6 +413,10 @@ LINES: dict[str, list[Case]] = {
             "other",
         ),
         Case("Truncating train dataset: 100%|██████████| 52002/52002 [00:01<00:00, 50120.11 examples/s]", "other"),
+        Case(
+            "{'eps': 1, 'objective/kl': 0.02, 'objective/entropy': 22.1, 'objective/non_score_reward': -0.001, 'policy/approxkl_avg': 0.001, 'loss/policy_avg': -0.002, 'loss/value_avg': 0.3, 'val/ratio': 1.0, 'val/num_eos_tokens': 12, 'lr': 3e-06, 'episode': 512, 'epoch': 0.01}",
+            "step",
+        ),
     ],
     "axolotl": [
         Case(
@@ -448,6 +508,12 @@ LINES: dict[str, list[Case]] = {
         ),
         Case("  8%|▊         | 72/900 [05:00<57:30,  4.17s/it]", "step", 72),
         Case("[INFO|2026-03-09 22:41:07] llamafactory.data.loader:143 >> Loading dataset identity.json...", "other"),
+        Case(
+            '{"current_steps": 10, "total_steps": 4000, "loss": 2.05, "eval_loss": null, "predict_loss": null, "reward": null, "accuracy": null, "learning_rate": 4.9e-05, "epoch": 0.02, "percentage": 0.25, "elapsed_time": "0:01:10", "remaining_time": "7:45:01"}',
+            "step",
+            10,
+            2.05,
+        ),
     ],
     "unsloth": [
         Case("==((====))==  Unsloth 2026.3.1: Fast Llama patching. Transformers: 5.1.0.", "header"),
@@ -501,6 +567,21 @@ LINES: dict[str, list[Case]] = {
             "[2026-03-09 22:41:07,004] [INFO] [engine.py:3450:save_16bit_model] Saving model weights to out/pytorch_model.bin",
             "other",
         ),
+        Case(
+            "[2026-08-20 04:11:52,331] [INFO] [logging.py:128:log_dist] [Rank 0] [Torch] Checkpoint global_step500 is about to be saved!",
+            "ckpt",
+            500,
+        ),
+        Case(
+            "[2026-08-20 04:11:52,331] [INFO] [torch_checkpoint_engine.py:21:save] [Torch] Saving /ckpt/global_step500/mp_rank_00_model_states.pt...",
+            "ckpt",
+            500,
+        ),
+        Case(
+            "[2026-08-20 04:11:58,331] [INFO] [torch_checkpoint_engine.py:33:commit] [Torch] Checkpoint global_step500 is ready now!",
+            "ckpt",
+            500,
+        ),
     ],
     "lightning": [
         Case("Epoch 0:   0%|          | 1/5000 [00:03<5:12:04,  0.27it/s, v_num=0, train_loss=11.20]", "step", 1, 11.2),
@@ -540,6 +621,12 @@ LINES: dict[str, list[Case]] = {
         ),
         Case("GPU available: True (cuda), used: True", "header"),
         Case("LOCAL_RANK: 3 - CUDA_VISIBLE_DEVICES: [0,1,2,3,4,5,6,7]", "header"),
+        Case("Epoch 0: 12it [00:04,  2.65it/s, v_num=3, train_loss=2.300]", "step", 12, 2.3),
+        Case(
+            "Epoch 4, global step 5000: 'val_loss' reached 1.40200 (best 1.40200), saving model to '/x/lightning_logs/version_3/checkpoints/epoch=4-step=5000.ckpt' as top 1",
+            "ckpt",
+            5000,
+        ),
     ],
     "composer": [
         Case("[batch=1/90]:", "step", 1),
@@ -566,6 +653,13 @@ LINES: dict[str, list[Case]] = {
             "2026-03-09 22:41:07,004: rank0[4121][MainThread]: INFO: composer.callbacks.checkpoint_saver: Saving checkpoint to ckpt/ep0-ba500-rank0.pt",
             "ckpt",
             500,
+        ),
+        Case("[epoch=1][batch=25/1250]:", "step", 25),
+        Case(
+            "train          Epoch   0:    2%|▋                        | 25/1250 ba [00:10<08:10, 2.5ba/s, loss/train/total=5.9102]",
+            "step",
+            25,
+            5.9102,
         ),
     ],
     "specforge": [
@@ -597,6 +691,7 @@ LINES: dict[str, list[Case]] = {
         Case("Filtered eval dataset: 1000 -> 998 samples", "header"),
         Case("03/09/2026 22:41:07 - INFO - specforge.utils - rank 5: Initialized distributed", "header"),
         Case("Map (num_proc=16):   3%|▎         | 90/3000 [00:01<00:40, 72.10 examples/s]", "other"),
+        Case("Eval - Epoch 2 [3/10], position 0,  Acc: 0.63", "eval"),
     ],
     "dflash-training": [
         Case("Epoch 0 | Step 10/90 | Loss 9.8750 | LR 1.00e-06 | Elapsed 61.0s", "step", 10, 9.875),
@@ -686,6 +781,18 @@ LINES: dict[str, list[Case]] = {
         Case("[22:41:07] INFO     Training epoch 4/6 completed                      trainer.py:660", "other"),
         Case("[22:41:07] INFO     train/loss=nan, epoch=0, lr=5.00e-04, global_step=650", "step", 650),
         Case("[22:41:07] WARNING  train/loss is not finite", "other"),
+        Case(
+            "[04:11:52] INFO     train/loss=0.912, train/full_acc=0.612, profile/fetch_ms=1.10, profile/step_ms=398.2, profile/tokens_per_s=1.99e+04, epoch=1, lr=1.00e-04, global_step=2500",
+            "step",
+            2500,
+            0.912,
+        ),
+        Case(
+            "[11:59:59 PM] INFO     train/loss_0=1.1, train/loss=1.3, train/full_acc=0.4, epoch=0, lr=5.98e-04, global_step=99",
+            "step",
+            99,
+            1.3,
+        ),
     ],
     "modelopt": [
         Case("Step 1 Training Acc: [0.0001]", "step", 1),
@@ -722,6 +829,16 @@ LINES: dict[str, list[Case]] = {
         Case("| - Tok/sec       : 99.10 tok/s", "other"),
         Case("Number of trainable parameters: 1,100,048,384", "header"),
         Case("Time to instantiate model: 0.41 seconds.", "header"),
+        Case("iter 480 step 120: loss 2.3410, iter time: 212.55ms (optimizer.step)", "step", 120, 2.341),
+        Case(
+            "iter 512 step 128: loss 7.1234, iter time: 412.12ms (optimizer.step) remaining time: 210.12 hours (8.75 days)! ",
+            "step",
+            128,
+            7.1234,
+        ),
+        Case("iter 40: loss 3.1207, time: 212.41ms, speed: 38112 toks/s/device", "step", 40, 3.1207),
+        Case("step 200: val loss 2.4013, val time: 9120.44ms", "eval", 200, 2.4013),
+        Case('Saving checkpoint to "out/lora/step-000200.ckpt"', "ckpt", 200),
     ],
     "maxtext": [
         Case(
@@ -765,6 +882,11 @@ LINES: dict[str, list[Case]] = {
         Case("Num_devices: 64, shape (1, 64, 1)", "header"),
         Case("Per train step: Total TFLOPs: 61.01", "other"),
         Case("saved a checkpoint at step 500", "ckpt", 500),
+        Case(
+            "[0]: completed step: 9, seconds: 1.341, TFLOP/s/device: 257.929, Tokens/s/device: 36653.244, total_weights: 65536, loss: nan",
+            "step",
+            9,
+        ),
     ],
     "levanter": [
         Case(
@@ -819,6 +941,16 @@ LINES: dict[str, list[Case]] = {
             641,
             2.2,
         ),
+        Case(
+            "Progress on:train 1.05Mit/2.00Mit rate:12.1it/s remaining:21:48:10 elapsed:1 day, 0:38:12 postfix:loss=2.01",
+            "step",
+            1050000,
+            2.01,
+        ),
+        Case(
+            "2026-08-20T04:11:52 - 0 - tqdm_loggable.tqdm_logging - tqdm_logging.py:153 - INFO :: Progress on:eval 12.0it/40.0it rate:4.2it/s remaining:00:07 elapsed:00:03 postfix:loss=3.21",
+            "eval",
+        ),
     ],
     "verl": [
         Case("step:1 - " + _VERL.format(m=1.0, pg="-0.0021", g="0.5", s="312.4", t="402.2"), "step", 1),
@@ -845,6 +977,11 @@ LINES: dict[str, list[Case]] = {
             "other",
         ),
         Case("(WorkerDict pid=7) local_global_step_folder: ckpt/global_step_20", "other"),
+        Case(
+            "(WorkerDict pid=1) INFO:2025-09-01 10:00:00,123:[Rank 0] Saved model to /ckpt/p/e/global_step_80/actor/model_world_size_8_rank_0.pt",
+            "ckpt",
+            80,
+        ),
     ],
     "fairseq": [
         Case(
@@ -899,6 +1036,37 @@ LINES: dict[str, list[Case]] = {
             "2026-03-09 22:41:07 | INFO | fairseq_cli.train | num. shared model params: 62,050,304 (num. trained: 62,050,304)",
             "header",
         ),
+        Case(
+            "| epoch 001:   1000 / 5000 loss=8.200, nll_loss=7.500, ppl=181.02, wps=51234, ups=3.2, wpb=16012, bsz=512.0, num_updates=1001, lr=0.000125, gnorm=1.9, clip=0%, oom=0, loss_scale=64.000, wall=320, train_wall=301",
+            "step",
+            1001,
+            8.2,
+            51234.0,
+        ),
+        Case(
+            "epoch 002:   4%|▍         | 100/2200 [00:50<17:21,  2.02it/s, loss=4.3, nll_loss=2.7, ppl=6.55, wps=21430.5, ups=2.01, wpb=10661.2, bsz=344.9, num_updates=2300, lr=0.00048, gnorm=0.8]",
+            "step",
+            2300,
+            4.3,
+            21430.5,
+        ),
+        Case(
+            "| epoch 002 | valid on 'valid' subset | loss 4.1 | nll_loss 2.4 | ppl 5.28 | num_updates 4400 | best_loss 4.1",
+            "eval",
+            4400,
+            4.1,
+        ),
+        Case(
+            "2026-08-20 05:11:52 | INFO | dev_other | epoch 003 | valid on 'dev_other' subset | loss 70.12 | wps 60211 | wpb 5331 | bsz 172 | num_updates 6600",
+            "eval",
+            6600,
+            70.12,
+        ),
+        Case(
+            "2026-08-20 05:11:53 | INFO | fairseq.checkpoint_utils | Preparing to save checkpoint for epoch 2 @ 4400 updates",
+            "ckpt",
+            4400,
+        ),
     ],
     "olmo": [
         Case(
@@ -944,6 +1112,21 @@ LINES: dict[str, list[Case]] = {
         ),
         Case("[step=13/900,epoch=1,eta=45m]\n    train/CE loss=nan", "step", 13),
         Case("2026-03-09 22:41:07.004\tnode7:0\tolmo.train:300\tINFO\tCheckpoint saved to /w/step900", "ckpt", 900),
+        Case(
+            "2026-08-20 04:12:52.331\thostX:0\tolmo_core.train.callbacks.checkpointer:430\tINFO\tCheckpoint for step 2000 saved successfully",
+            "ckpt",
+            2000,
+        ),
+        Case(
+            "2026-08-20 04:12:52.331\thostX:0\tolmo_core.train.callbacks.evaluator_callback:120\tINFO\t[eval=lm,step=10/50]",
+            "eval",
+        ),
+        Case(
+            "[2026-08-20 04:11:52] INFO     [olmo.train:967, rank=0] [step=120/50000]\n    train/CrossEntropyLoss=3.482",
+            "step",
+            120,
+            3.482,
+        ),
     ],
     "torchtune": [
         Case(
@@ -983,6 +1166,7 @@ LINES: dict[str, list[Case]] = {
             "ckpt",
         ),
         Case("INFO:torchtune.utils._logging: Profiling disabled.", "other"),
+        Case("Step 12 | loss:nan lr:2e-05 tokens_per_second_per_gpu:2678 ", "step", 12),
     ],
     "llm.c": [
         Case(
@@ -1055,6 +1239,23 @@ LINES: dict[str, list[Case]] = {
         Case("[target 2] step 307 local_loss 2.1 5.1K tok/s", "other"),
         Case("Checkpoint saved at step 900 → /workspace/out/step_900 (41.2 GiB, 12.4 s)", "ckpt", 900),
         Case("targets: cuda:0-1 (Small) | drafters: cuda:2-3 | total_steps=900 warmup=30", "header"),
+        Case(
+            "2026-08-20 04:11:52,331 INFO train_dflash_pipeline: step 300 loss 2.5 tok/s 19,999.5 grad_norm 0.8 eta 5h12m",
+            "step",
+            300,
+            2.5,
+            19999.5,
+        ),
+        Case(
+            "[04:11:52] [step 1840/60000] loss=1.2734 acc=0.512 lr=5.98e-04 tokens/sec=20318.2",
+            "step",
+            1840,
+            1.2734,
+            20318.2,
+        ),
+        Case("[2026-08-20 04:11:52] eval step 2000 | val_loss 1.301 | acc_len 3.9", "eval", 2000, 1.301),
+        Case("eval @ step 4000: loss 1.288, accept_len 4.02", "eval", 4000, 1.288),
+        Case("checkpoint saved: /root/out/dflash/step_18000.pt", "ckpt", 18000),
     ],
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from console.state.formatrules import INT, NAMED_LOSS, NAMED_STEP, VALUE, Block, Format, Kind, Lazy, Rule, Scope
+from console.state.formatrules import INT, NAMED_LOSS, NAMED_STEP, SPACED, VALUE, Block, Format, Kind, Lazy, Rule, Scope
 
 _NAMED: Final = Lazy(rf"(?P<key>[A-Za-z][^=\n]{{0,160}})=(?P<val>{VALUE})\s*$")
 """`    optim/total grad norm=0.4127`: one number a line, its name with blanks in it."""
@@ -14,9 +14,10 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="composer",
         title="Composer, LLM Foundry",
-        literals=("atch=", "Train ", "Eval ", "[token=", "[sample=", "[iteration="),
+        literals=("atch=", "Train ", "Eval ", "[token=", "[sample=", "[iteration=", "ba/s"),
         aliases={
             "loss/train/total": "loss",
+            "loss/train": "loss",
             "metrics/train/LanguageCrossEntropy": "loss",
             "metrics/train/CrossEntropy": "loss",
             "time/token": "tokens_total",
@@ -26,7 +27,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=Lazy(rf"\[epoch=(?P<epoch>\d+)/\d+\]\[batch={NAMED_STEP}/(?P<total>{INT})\]:?\s*$"),
+                head=Lazy(rf"\[epoch=(?P<epoch>\d+)(?:/\d+)?\]\[batch={NAMED_STEP}/(?P<total>{INT})\]:?\s*$"),
                 opens=True,
                 epoch_from=1,
             ),
@@ -34,6 +35,17 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(rf"\[batch={NAMED_STEP}/(?:(?P<total>{INT})|\S+?)\]:?\s*$"),
                 opens=True,
+            ),
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(
+                    rf"(?:train +)?Epoch +(?P<epoch>\d+):?(?: +train)? +\d{{1,3}}%\|[^|]{{0,400}}\| *{NAMED_STEP}/"
+                    rf"(?P<total>{INT})(?: ba)? \[[\d:]+<(?P<eta>[^,\]]*), *(?P<steps_per_s>[\d.]+) ?ba/s"
+                    r"(?:,(?P<rest>[^\]]*))?\]"
+                ),
+                pairs=(SPACED,),
+                bar=True,
+                epoch_from=0,
             ),
             # The run is counted in something else than batches: no step is known.
             Rule(
@@ -105,7 +117,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                 ),
                 opens=True,
             ),
-            Rule(kind=Kind.EVAL, head=Lazy(rf"\[eval_step={INT}/\S+?\]")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"\[(?:eval_step=|eval=[\w./-]{{1,80}},step=){INT}/\S+?\]")),
             Rule(
                 kind=Kind.EVAL,
                 head=Lazy(rf"eval/[^=]*(?:CrossEntropyLoss|CE loss)[^=]*={NAMED_LOSS}\s*$"),

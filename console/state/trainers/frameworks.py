@@ -7,6 +7,7 @@ from typing import Final
 from console.state.formatrules import (
     BAR,
     COLON,
+    INT,
     NAMED_LOSS,
     NAMED_STEP,
     QUOTED,
@@ -78,7 +79,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             ),
             Rule(
                 kind=Kind.STEP,
-                head=Lazy(rf"Step {NAMED_STEP} \| (?P<rest>\w+:[-+\d.].*)"),
+                head=Lazy(rf"Step {NAMED_STEP} \| (?P<rest>\w+:(?:[-+\d.]|nan|inf).*)"),
                 pairs=(COLON,),
                 needs=frozenset({"loss"}),
             ),
@@ -139,7 +140,22 @@ FORMATS: Final[tuple[Format, ...]] = (
                 needs=frozenset({"step"}),
             ),
             Rule(kind=Kind.EVAL, head=Lazy(r"\w+ \| \{(?P<rest>(?=.*\"valid_loss\": ).*)\}"), pairs=(QUOTED,)),
-            Rule(kind=Kind.EVAL, head=Lazy(r"valid\w* \| .*?(?P<rest>\bloss .*)"), pairs=(SPACED,)),
+            Rule(
+                kind=Kind.EVAL,
+                head=Lazy(r"(?:[\w.-]+ \| )?epoch \d+ \| valid on '[^']+' subset \| (?P<rest>.*)"),
+                pairs=(SPACED,),
+                needs=frozenset({"loss"}),
+            ),
+            # fairseq before 0.10, and its bar
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(
+                    rf"(?:\| )?epoch \d+: +(?:\d{{1,3}}%\|[^|]{{0,400}}\| *)?{INT} ?/ ?{INT} (?P<rest>.*\bloss=.*)"
+                ),
+                pairs=(SPACED,),
+                needs=frozenset({"step"}),
+                bar=True,
+            ),
         ),
         samples=(
             (

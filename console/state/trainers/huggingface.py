@@ -12,6 +12,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         title="Hugging Face Trainer 4 and 5, TRL, axolotl, Unsloth, LLaMA-Factory",
         literals=(
             "loss'",
+            "'loss/",
             "%|",
             "Total optimization steps",
             "otal train batch size",
@@ -24,6 +25,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             "eval_loss": "loss",
             "grad_norm": "grad_norm",
             "learning_rate": "lr",
+            "step": "step",
             "num_tokens": "tokens_total",
             "num_input_tokens_seen": "tokens_total",
             "tokens/total": "tokens_total",
@@ -45,6 +47,12 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.EVAL,
                 head=Lazy(r"\{(?=[^{}]*'eval_(?:\w+_)?loss': )(?P<rest>[^{}]*)\}"),
+                pairs=(QUOTED,),
+            ),
+            # TRL's PPO has two losses, and neither is the loss.
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(r"\{(?=[^{}]*'loss/policy_avg': )(?P<rest>[^{}]*)\}"),
                 pairs=(QUOTED,),
             ),
             Rule(kind=Kind.STEP, head=Lazy(rf" *{BAR}"), pairs=(SPACED,), bar=True, unlabelled=True),
@@ -111,7 +119,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.EVAL,
                 head=Lazy(
-                    r'\{(?=[^{}]*"eval_loss": )(?=[^{}]*"current_steps": )'
+                    r'\{(?=[^{}]*"eval_loss": (?!null))(?=[^{}]*"current_steps": )'
                     r'(?:(?=[^{}]*"remaining_time": "(?P<eta>[^"]{1,30})"))?(?P<rest>[^{}]*)\}'
                 ),
                 pairs=(QUOTED,),
@@ -168,6 +176,17 @@ FORMATS: Final[tuple[Format, ...]] = (
                     rf"(?P<step>{INT}) */ *(?:(?P<total>{INT})|\?) *\[[\d:]+<(?P<eta>[^,\]]*)"
                     r"(?:, *(?:(?P<steps_per_s>[\d.]+) ?it/s|(?P<step_s>[\d.]+) ?s/it|\? ?it/s))?"
                     r"(?:,(?P<rest>[^\]]*))?\]"
+                ),
+                pairs=(SPACED,),
+                bar=True,
+                epoch_from=0,
+            ),
+            # A data set whose length is not known
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(
+                    rf"Epoch (?P<epoch>\d+): (?:: )?(?P<step>{INT})it \[[\d:]+, *"
+                    r"(?:(?P<steps_per_s>[\d.]+) ?it/s|(?P<step_s>[\d.]+) ?s/it|\? ?it/s)(?:,(?P<rest>[^\]]*))?\]"
                 ),
                 pairs=(SPACED,),
                 bar=True,

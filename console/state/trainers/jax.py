@@ -49,20 +49,21 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="levanter",
         title="Levanter",
-        literals=("Progress on:",),
+        literals=("Progress on:", ":: validation loss", " validation loss: "),
         derives="tokens per step x rate",
         rules=(
             # The step has three digits at most: `1.23kit`.
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"INFO :: Progress on:train (?P<step>{_SI})it/(?P<total>{_SI})it rate:"
+                    rf"(?:.*?INFO :: )?Progress on:train (?P<step>{_SI})it/(?P<total>{_SI})it rate:"
                     r"(?:(?P<steps_per_s>[\d.]+)it/s|(?P<step_s>[\d.]+)s/it|\S*)"
                     rf"(?: remaining:(?P<eta>\S+))?.*?(?: postfix:(?:.*?\bloss={NAMED_LOSS})?|$)"
                 ),
-                anywhere=True,
             ),
-            Rule(kind=Kind.EVAL, head=Lazy(r"INFO :: Progress on:eval\b"), anywhere=True),
+            # Its loss is that of the batches so far; the whole is said in a line of its own.
+            Rule(kind=Kind.EVAL, head=Lazy(rf"(?:.*?INFO :: )?Progress on:eval (?:-|{_SI}it)/")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf".*?INFO :: (?:\S+ )?validation loss: {NAMED_LOSS}\s*$")),
         ),
         samples=(
             (

@@ -109,14 +109,17 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="nemo",
         title="NeMo",
-        literals=("Training epoch", "Validation: iteration"),
+        literals=("Training epoch", "Validation: iteration", "/gpu)"),
         aliases={
             "reduced_train_loss": "loss",
             "lr": "lr",
             "grad_norm": "grad_norm",
             "train_step_timing in s": "step_s",
             "global_batch_size": "global_batch",
+            "global_step": "global_step",
+            "loss": "loss",
         },
+        rates={"tps": Scope.GLOBAL},
         derives="global batch size x sequence length / train_step_timing",
         rules=(
             Rule(
@@ -124,6 +127,13 @@ FORMATS: Final[tuple[Format, ...]] = (
                 head=Lazy(rf"Training epoch \d+, iteration {STEP_OF} *\|(?P<rest>.*)"),
                 pairs=(PIPED,),
                 needs=frozenset({"loss", "step_s", "lr", "global_step"}),
+            ),
+            # NeMo Automodel; behind the rate stands that of one GPU.
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(rf"step {NAMED_STEP} \| epoch \d+ \|(?P<rest> loss .*\btps [\d.]+\([\d.]+/gpu\).*)"),
+                pairs=(SPACED,),
+                needs=frozenset({"loss"}),
             ),
             # The iteration is that of the validation.
             Rule(kind=Kind.EVAL, head=Lazy(rf"Validation: iteration {INT}/{INT}")),
@@ -222,6 +232,40 @@ FORMATS: Final[tuple[Format, ...]] = (
         refuses=("iter 70: saving", "step 500: train loss"),
     ),
     Format(
+        name="nanochat",
+        title="nanochat, build-nanogpt",
+        literals=("| dt: ", "Validation bpb", "validation loss: "),
+        aliases={"grad norm": "grad_norm", "norm": "grad_norm", "lr": "lr"},
+        rules=(
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(
+                    rf"step +{NAMED_STEP}(?:/(?P<total>{INT}))?(?: \([\d.]+%\))? \| loss: {NAMED_LOSS} "
+                    rf"(?:\| lr (?P<lr>{VALUE}) )?(?P<rest>\| .*)\| dt: (?P<step_ms>[\d.]+)ms "
+                    r"\| tok/sec: (?P<tok_s>[\d.,]{1,20})"
+                ),
+                pairs=(PIPED,),
+            ),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"Step {NAMED_STEP} \| Validation bpb: (?P<bpb>{VALUE})")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"validation loss: {NAMED_LOSS} *$")),
+        ),
+        samples=(
+            (
+                (
+                    "step 00064/9000 (0.71%) | loss: 4.125000 | grad norm: 0.7500 | lrm: 1.00 | dt: 250.00ms | "
+                    "tok/sec: 512,001 | mfu: 40.10 | total time: 0.27m"
+                ),
+                {"kind": "step", "step": 64, "loss": 4.125, "grad_norm": 0.75, "tok_s": 512001.0, "scope": "global"},
+            ),
+            (
+                "step    64 | loss: 4.125000 | lr 3.0000e-04 | norm: 0.7500 | dt: 250.00ms | tok/sec: 512001.50",
+                {"kind": "step", "step": 64, "lr": 3e-4, "grad_norm": 0.75, "tok_s": 512001.5, "step_s": 0.25},
+            ),
+            ("Step 00250 | Validation bpb: 1.0625", {"kind": "eval", "step": 250, "loss": None}),
+        ),
+        refuses=("step 00064 | dt: 250.00ms | tok/sec: 9", "HellaSwag accuracy: 64/1000=0.0640"),
+    ),
+    Format(
         name="llm.c",
         title="llm.c",
         literals=("step ", "val loss", "HellaSwag:"),
@@ -287,9 +331,24 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="litgpt",
         title="LitGPT",
-        literals=(" step ", "val loss"),
+        literals=(" step ", "val loss", "iter "),
         derives="micro batch x sequence length x ranks / iter time, which is that of one micro batch",
         rules=(
+            # Lit-GPT and Lit-LLaMA, from before 2024
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(
+                    rf"iter \d+ step {NAMED_STEP}: loss {NAMED_LOSS}, iter time: (?P<iter_ms>[\d.]+)ms(?: \(|,| |$)"
+                ),
+            ),
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(
+                    rf"iter {NAMED_STEP}: loss {NAMED_LOSS}, time: (?P<step_ms>[\d.]+)ms, "
+                    r"speed: (?P<tok_s>[\d.]+) toks/s/device"
+                ),
+                scope=Scope.PER_DEVICE,
+            ),
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
@@ -297,7 +356,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                     r" iter time: (?P<iter_ms>[\d.]+) ms(?: \(step\))?(?: remaining time: (?P<eta>[\w:, ]+))?"
                 ),
             ),
-            Rule(kind=Kind.EVAL, head=Lazy(rf"iter {NAMED_STEP}: val loss {NAMED_LOSS}, val time")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"(?:iter|step) {NAMED_STEP}: val loss {NAMED_LOSS}, val time")),
             Rule(kind=Kind.EVAL, head=Lazy(rf"Final evaluation \| val loss: {NAMED_LOSS}")),
         ),
         samples=(

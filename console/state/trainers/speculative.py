@@ -32,13 +32,21 @@ FORMATS: Final[tuple[Format, ...]] = (
         literals=("step", "Step", "targets"),
         aliases={
             "loss": "loss",
+            "val_loss": "loss",
+            "eval_loss": "loss",
             "lr": "lr",
             "grad_norm": "grad_norm",
             "gnorm": "grad_norm",
             "min_ready": "queue_min",
             "max_depth": "queue_max",
         },
-        rates={"tok/s": Scope.GLOBAL, "tokens/s": Scope.GLOBAL, "tok_s": Scope.GLOBAL},
+        rates={
+            "tok/s": Scope.GLOBAL,
+            "tokens/s": Scope.GLOBAL,
+            "tok_s": Scope.GLOBAL,
+            "tok/sec": Scope.GLOBAL,
+            "tokens/sec": Scope.GLOBAL,
+        },
         rules=(
             Rule(
                 kind=Kind.OTHER,
@@ -50,7 +58,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(
                     rf"\[?[Ss]tep[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?\]? *\|"
-                    r"(?!.*\| norm |(?: \w+:[\d.]+){2})(?P<rest>.*)"
+                    r"(?!.*\| norm |(?:.*\|)? dt: |.*/gpu\)|(?: \w+:[\w.+-]+){2})(?P<rest>.*)"
                 ),
                 pairs=(SPACED, RATE_LAST),
                 needs=frozenset({"loss", "tok_s"}),
@@ -60,11 +68,20 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(
                     rf"\[?[Ss]tep[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?\]?[,;:]? ++"
-                    r"(?P<rest>[^|].*\btok(?:ens)?[/_]s\b.*)"
+                    r"(?P<rest>(?!.*\| dt: )[^|].*\btok(?:ens)?[/_]s(?:ec)?\b.*)"
                 ),
                 pairs=(SPACED, RATE_LAST),
                 needs=frozenset({"loss"}),
                 rejects=_OTHERS_LOSS,
+            ),
+            Rule(
+                kind=Kind.EVAL,
+                head=Lazy(
+                    r"\[?(?:[Ee]val(?:uation)?|[Vv]al(?:idation)?)\]?:?(?: @| at| \|)? +step[ :=]+"
+                    rf"(?P<step>{INT})(?: */ *(?P<total>{INT}))?[\s|,:;]+(?P<rest>.*)"
+                ),
+                pairs=(SPACED,),
+                needs=frozenset({"loss"}),
             ),
             Rule(kind=Kind.HEADER, head=Lazy(rf"targets?: .*\btotal_steps=(?P<total>{INT})")),
         ),
@@ -174,7 +191,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="specforge",
         title="SpecForge",
-        literals=("step ", "- Step ", "Training Epoch "),
+        literals=("step ", "- Step ", "Training Epoch ", "Eval - Epoch "),
         aliases={
             "loss": "loss",
             "train/loss": "loss",
@@ -211,6 +228,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(rf"(?:Train|Eval) - Step {NAMED_STEP} \[{INT}/{INT}\??\], +position \d+, +\w*(?:Acc|Loss): "),
             ),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"Eval - Epoch \d+ \[{INT}/{INT}\], +position \d+, +\w*(?:Acc|Loss): ")),
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(rf"Training Epoch (?P<epoch>\d+): +{BAR}"),
