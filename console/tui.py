@@ -50,10 +50,12 @@ def run(
     light: bool,
     commands: Sequence[ExtraCommand] = (),
     entry: ConfigEntry | None = None,
+    ledger: Path | None = None,
 ) -> int:
-    """Show the target until the operator quits; return the exit code. `entry`: its place in the config file."""
+    """Show the target until the operator quits; return the exit code. `entry`: its place in the config file; `ledger`:
+    where runs are noted, if not in the user's own."""
     gc.disable()  # until `_settle`
-    engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only)
+    engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only, ledger=ledger)
     app = _App(engine, read_only=read_only, ascii_only=ascii_only, light=light, extra=commands, entry=entry)
     return asyncio.run(_run(engine, app))
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from console import configwriter, tui
-from console.config import Target
 from console.demo import faults
 from console.demo.host import NAME, DemoHost
 from console.headless.follow import judge
@@ -48,7 +47,14 @@ def _screen(host: DemoHost, *, ascii_only: bool, light: bool) -> int:
     commands.append(
         ExtraCommand("Fault: none", "Everything works again from the next start on.", partial(_inject, host, "none"))
     )
-    return tui.run(NAME, host.target, read_only=False, ascii_only=ascii_only, light=light, commands=commands)
+    return tui.run(
+        NAME, host.target, read_only=False, ascii_only=ascii_only, light=light, commands=commands, ledger=_ledger(host)
+    )
+
+
+def _ledger(host: DemoHost) -> Path:
+    """Where the demo's runs are noted: they are gone with it, and nothing of them belongs among the user's."""
+    return host.folder / "ledger.sqlite3"
 
 
 def _inject(host: DemoHost, name: str) -> str:
@@ -70,15 +76,15 @@ def _start_first_run(host: DemoHost, fault: str | None) -> None:
     if fault is not None and not is_later:
         host.inject(fault)
     try:
-        asyncio.run(_start(host.target, until_spawned=is_later))
+        asyncio.run(_start(host, until_spawned=is_later))
     except (ConsoleError, OSError):
         return  # the screen shows what is wrong with the host; there is nothing to add here
     if fault is not None and is_later:
         host.inject(fault)
 
 
-async def _start(target: Target, *, until_spawned: bool) -> None:
-    async with opened(NAME, target) as engine:
+async def _start(host: DemoHost, *, until_spawned: bool) -> None:
+    async with opened(NAME, host.target, ledger=_ledger(host)) as engine:
         await first_word(engine, deadline_after(10.0))
         accepted = await engine.execute(await engine.plan("restart"))
         if until_spawned:

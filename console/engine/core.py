@@ -64,8 +64,12 @@ class Engine:
         origin: str,
         read_only: bool = False,
         tape: Replay | None = None,
+        ledger: Path | None = None,
     ) -> None:
-        """`tape`: what is played back in place of a host; the engine then goes by its clock and keeps no ledger."""
+        """`tape`: what is played back in place of a host; the engine then goes by its clock and keeps no ledger.
+
+        `ledger`: the file to keep it in, where that isn't the user's own.
+        """
         self.name, self.target = name, target
         self.playback = tape
         self.operator, self.origin, self.read_only = operator, origin, read_only
@@ -96,7 +100,9 @@ class Engine:
         self._outside = OutsideAsking(self._link)
         self.logs = LogReader(self._link, target.log or "", self.now)
         baseline = target.metrics.baseline if isinstance(target.metrics.baseline, str) else None
-        self._past = Past(name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now)
+        self._past = Past(
+            name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now, path=ledger
+        )
         self._old_logs = OldLogs(self.logs, self._past.book, name, target.metrics)
         self.archive = Archive(self._past, name, lambda: self.snapshot, self._old_logs)
         """The runs of before, and what is kept of this one."""

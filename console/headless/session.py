@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from console.config import Target
 from console.engine import Engine
@@ -34,12 +35,12 @@ def origin() -> str:
 
 
 @asynccontextmanager
-async def opened(name: str, target: Target) -> AsyncIterator[Engine]:
-    """Run an engine on a target for the length of the block.
+async def opened(name: str, target: Target, *, ledger: Path | None = None) -> AsyncIterator[Engine]:
+    """Run an engine on a target for the length of the block; `ledger`: where runs are noted, if not in the user's own.
 
     Raises: whatever ended the engine, should it end by itself.
     """
-    engine = Engine(name, target, operator=operator(), origin=origin())
+    engine = Engine(name, target, operator=operator(), origin=origin(), ledger=ledger)
     task = asyncio.create_task(engine.run())
     try:
         yield engine

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from console import configfile
-from console.demo import trainer
+from console.demo import command, trainer
 from console.demo.host import DemoHost
+from console.history import ledger
 from console.host import procfs
 from tests.headless.running import Console, call, fast_host
 from tests.waiting import until
@@ -123,6 +124,15 @@ def test_serve_never_overwrites_a_config(tmp_path: Path) -> None:
     done = call("demo", "--serve", str(tmp_path))
 
     assert (done.code, (tmp_path / "config.toml").read_text()) == (2, "mine")
+
+
+def test_run_that_the_demo_opens_with_is_not_noted_among_the_users(tmp_path: Path) -> None:
+    with fast_host(tmp_path / "demo") as host:
+        command._start_first_run(host, None)
+        noted = list((tmp_path / "demo").glob("ledger.sqlite3"))
+
+    assert len(noted) == 1
+    assert not ledger.default_path().exists()
 
 
 def test_first_run_steps_within_fifteen_seconds(tmp_path: Path) -> None:
