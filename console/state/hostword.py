@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from console.model import Stage, StageState
-from console.protocol import GpusEvent, RunRecord
+from console.protocol import GpusEvent, RunRecord, WireGpu
 from console.reasons import Reason
 from console.state import events, figures, gpunotes, launch, outside
 from console.state.ending import gone, how_it_ended
@@ -63,7 +63,7 @@ def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
     want, cuda = expected_gpus(state), record.cuda
     if want == 0 and state.target.gpus.expected == 0:
         return launched(state, launch.CudaNotWanted())
-    if cuda is None or not has_spawned(state):
+    if cuda is None:
         return state
     if not cuda.contexts and (cuda.source == "none" or (cuda.why and not want)):
         return launched(state, launch.CudaNotObservable(why=cuda.why or "no GPU source on the host"))
@@ -166,7 +166,8 @@ def gpus_said(state: TargetState, event: events.GpusSaid) -> TargetState:
     said = outside.attributed(state, event.gpus)
     peaks = dict(state.gpus.peaks)
     for gpu in said.gpus:
-        known = [value for value in (gpu.peak, gpu.used if _is_alive(state) else None) if value is not None]
+        used = gpu.used if _may_be_the_runs(state, said, gpu) else None
+        known = [value for value in (gpu.peak, used) if value is not None]
         if known:
             peaks[gpu.i] = max(peaks.get(gpu.i, 0), *known)
     gpus = replace(
@@ -179,6 +180,15 @@ def gpus_said(state: TargetState, event: events.GpusSaid) -> TargetState:
     if power is not None and last is not None and usual is not None and state.at - last <= 2 * usual + 1.0:
         gpus = replace(gpus, stepping_w=(*gpus.stepping_w, power)[-MAX_STEPPING_POWERS:])
     return _see_contexts(replace(state, gpus=gpus))
+
+
+def _may_be_the_runs(state: TargetState, said: GpusEvent, gpu: WireGpu) -> bool:
+    """Whether what is used of a GPU counts for the run's peak: not what the run before it still held, nor others'."""
+    subject = state.subject
+    if subject is None or state.launch is None or state.launch.over is not None or not has_spawned(state):
+        return False
+    spawned_bt = subject.record.spawned_bt if subject.record is not None else None
+    return gpu.owner not in ("other", "nobody") and (spawned_bt is None or said.bt >= spawned_bt)
 
 
 def _smoothed(before: GpuFacts, said: GpusEvent, at: float) -> dict[int, float]:
@@ -217,7 +227,3 @@ def _see_contexts(state: TargetState) -> TargetState:
     if state.launch is not None and state.launch.state(Stage.CUDA) is StageState.DONE:
         state = replace(state, log=replace(state.log, lines_at_cuda=state.training.lines_seen))
     return state
-
-
-def _is_alive(state: TargetState) -> bool:
-    return state.subject is not None and state.launch is not None and state.launch.over is None

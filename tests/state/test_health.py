@@ -252,6 +252,15 @@ def test_full_disk_of_the_log_is_a_warning_as_long_as_it_lasts_and_the_run_lives
     assert (room, gone) == ((), ())
 
 
+def test_memory_of_the_run_before_is_no_peak_of_this_one() -> None:
+    held = 70 * 1024**3
+    story = Story().up().host().gpus(used=held, owner="nobody").killed().gpus(used=held)
+
+    story.cleared().spawned().gpus(used=held, owner="other").gpus(used=8 * 1024**3)
+
+    assert {gpu.peak_bytes for gpu in story.snapshot.gpus.gpus} == {8 * 1024**3}
+
+
 def test_little_room_on_a_gpu_is_a_warning() -> None:
     story = Story().stepping(5)
     total = 140 * 1024**3
