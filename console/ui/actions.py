@@ -25,6 +25,10 @@ _KEY_NAMES = {
     "colon": ":",
     "up": "↑",
     "down": "↓",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
     "enter": "⏎",
     "left_parenthesis": "(",
     "right_parenthesis": ")",
@@ -75,15 +79,14 @@ def footer_keys(situation: Situation) -> tuple[list[tuple[str, str]], list[tuple
     shown = [a for a in offered(situation) if a.footer is not None and a.footer(situation)]
     pairs = [(a.shown or key_name(a.keys[0]), a.label_in(situation), a.last) for a in shown]
     keys = [(key, label) for key, label, last in pairs if not last]
-    if situation.face is Face.OVERVIEW and (screens := _screens(situation)):
-        keys.append((screens, "screens"))
     return keys, [(key, label) for key, label, last in pairs if last]
 
 
-def _screens(situation: Situation) -> str:
-    """Return the digits of the screens that there are: `1-5`, `1 2 4`; empty where there is only one."""
+def screens_key(situation: Situation) -> tuple[str, str] | None:
+    """Return the overview's hint at the other screens: their digits, as `1-5` or `1 2 4`; None where there is none."""
     digits = sorted(action.keys[0] for action in offered(situation) if action.id in set(Face))
-    if len(digits) < 2:
-        return ""
+    if situation.face is not Face.OVERVIEW or len(digits) < 2:
+        return None
     first, last = digits[0], digits[-1]
-    return f"{first}-{last}" if int(last) - int(first) == len(digits) - 1 else " ".join(digits)
+    is_row = int(last) - int(first) == len(digits) - 1
+    return (f"{first}-{last}" if is_row else " ".join(digits)), "screens"

@@ -22,7 +22,7 @@ from console.reasons import ConsoleError
 from console.resources import stylesheet_path
 from console.ui import plot, terminal
 from console.ui.chronicle import Chronicle
-from console.ui.palette import ActionCommands, ExtraCommand, ExtraCommands
+from console.ui.palette import Commands, ExtraCommand
 from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
@@ -56,7 +56,7 @@ class ConsoleApp(App[str]):
         Face.RUNS: RunsScreen,
         Face.EVENTS: EventsScreen,
     }
-    COMMANDS: ClassVar[set[Any]] = {ActionCommands, ExtraCommands}
+    COMMANDS: ClassVar[set[Any]] = {Commands}
     NOTIFICATION_TIMEOUT = _TOAST_S
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "quit", "quit", id="app.quit", show=False, priority=True),

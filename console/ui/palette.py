@@ -24,30 +24,11 @@ class ExtraCommand:
     """Does it and returns what to tell the operator."""
 
 
-class ExtraCommands(Provider):
-    """Offers what whoever opened the app has added."""
+class Commands(Provider):
+    """Offers what the screen below the palette offers, and behind it what whoever opened the app has added.
 
-    def _extra(self) -> tuple[ExtraCommand, ...]:
-        return getattr(self.app, "extra", ())
-
-    async def discover(self) -> Hits:
-        for command in self._extra():
-            yield DiscoveryHit(command.title, partial(self._run, command), help=command.help)
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for command in self._extra():
-            score = max(matcher.match(command.title), matcher.match(f"{command.title} {command.help}") * 0.6)
-            if score > 0:
-                yield Hit(score, command.title, partial(self._run, command), help=command.help)
-
-    def _run(self, command: ExtraCommand) -> None:
-        self.app.clear_notifications()
-        self.app.notify(command.run(), timeout=4.0, markup=False)
-
-
-class ActionCommands(Provider):
-    """Offers what the screen below the palette offers, and nothing else."""
+    One provider for both: those of several come in any order.
+    """
 
     def _actions(self) -> list[tuple[Action, str]]:
         screen = self.screen
@@ -56,20 +37,33 @@ class ActionCommands(Provider):
         situation = screen.situation
         return [(action, action.label_in(situation)) for action in offered(situation) if action.id != "palette"]
 
+    def _extra(self) -> tuple[ExtraCommand, ...]:
+        return getattr(self.app, "extra", ())
+
     async def discover(self) -> Hits:
         for action, label in self._actions():
-            yield DiscoveryHit(self._title(action, label), partial(self._run, action.id), help=action.help)
+            yield DiscoveryHit(self._title(action, label), partial(self._act, action.id), help=action.help)
+        for command in self._extra():
+            yield DiscoveryHit(command.title, partial(self._run, command), help=command.help)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for action, label in self._actions():
             score = max(matcher.match(label), matcher.match(f"{label} {action.help}") * 0.6)
             if score > 0:
-                yield Hit(score, self._title(action, label), partial(self._run, action.id), help=action.help)
+                yield Hit(score, self._title(action, label), partial(self._act, action.id), help=action.help)
+        for command in self._extra():
+            score = max(matcher.match(command.title), matcher.match(f"{command.title} {command.help}") * 0.6)
+            if score > 0:
+                yield Hit(score, command.title, partial(self._run, command), help=command.help)
 
     @staticmethod
     def _title(action: Action, label: str) -> str:
         return f"{label}  {key_name(action.keys[0])}"
 
-    async def _run(self, action_id: str) -> None:
+    async def _act(self, action_id: str) -> None:
         await cast(ActionScreen, self.screen).run_action(f"act('{action_id}')")
+
+    def _run(self, command: ExtraCommand) -> None:
+        self.app.clear_notifications()
+        self.app.notify(command.run(), timeout=4.0, markup=False)

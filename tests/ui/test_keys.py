@@ -15,9 +15,10 @@ from textual.widgets import Input
 from console.model import Overrides, Verdict
 from console.reasons import ConsoleError, Reason
 from console.state.events import RingBell
-from console.ui.actions import bindings, footer_keys, offered
+from console.ui.actions import bindings, footer_keys, key_name, offered
 from console.ui.actiontable import ACTIONS
 from console.ui.app import ConsoleApp
+from console.ui.palette import Commands, ExtraCommand
 from console.ui.present.plotting import Metric, Zoom
 from console.ui.present.spans import as_text
 from console.ui.screens import plan as plan_module
@@ -123,6 +124,26 @@ def test_the_footer_shows_only_what_is_offered(verdict: Verdict) -> None:
 
     assert {label for _, label in (*left, *right)} <= names | {"screens"}
     assert [key for key, _ in right] == ["?", "q"]
+
+
+@pytest.mark.parametrize(
+    ("scene", "size"),
+    [("healthy", (80, 24)), ("healthy", (60, 20)), ("launching", (80, 24)), ("failed", (80, 24)), ("link", (60, 20))],
+)
+async def test_the_footer_tells_of_the_other_screens_where_it_is_narrow(scene: str, size: tuple[int, int]) -> None:
+    async with running(scene, size=size) as (app, _, _pilot):
+        footer = as_text(overview(app).query_one("#footer", LinesView).view)
+
+        assert "1-5 screens" in footer
+        assert "? help" in footer
+
+
+def test_every_key_has_a_name_for_people() -> None:
+    names = {key_name(key) for action in ACTIONS for key in action.keys}
+
+    assert {name for name in names if len(name) > 1} == {
+        "ctrl+p", "ctrl+l", "ctrl+q", "space", "PgUp", "PgDn", "Home", "End",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("face", list(ConsoleApp.SCREENS))
@@ -592,6 +613,17 @@ async def test_the_palette_runs_an_action_by_its_name(key: str) -> None:
         await pilot.press("enter")
 
         await until_async(lambda: overview(app)._zoom is Zoom.SHORT, what="the zoom")
+
+
+async def test_the_palette_lists_the_consoles_own_actions_before_what_was_added() -> None:
+    added = ExtraCommand("Fault: nan", "The loss becomes NaN.", lambda: "nan")
+    app = ConsoleApp(fixtures.SCENES["healthy"](), zone=UTC, extra=(added,))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        titles = [str(hit.prompt) async for hit in Commands(app.screen).discover()]
+
+        assert titles[-1] == "Fault: nan"
+        assert "restart  r" in titles[:-1]
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+q"])

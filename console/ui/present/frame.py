@@ -13,6 +13,7 @@ from console.ui.present.spans import Line, Role, Span, cells, dim, faint, spread
 _LIVE_PERIODS, _OLD_PERIODS = 2.0, 3.0
 # The clock of the host is mentioned from here on.
 _CLOCK_OFFSET_S = 2.0
+_BEFORE_SCREENS = 2
 
 
 def age_span(age_s: float | None, period_s: float, *, stale: bool = False) -> Span:
@@ -117,15 +118,29 @@ def rows_beyond(first: int, room: int, rows: int) -> str:
     return f"{' · '.join(parts)} {'row' if above + below == 1 else 'rows'}" if parts else ""
 
 
-def footer(keys: Sequence[tuple[str, str]], last: Sequence[tuple[str, str]], width: int) -> Line:
-    """`r restart  s stop … ? help  q quit`: hints go from the end of the first group; the last group never goes."""
+def footer(
+    keys: Sequence[tuple[str, str]],
+    last: Sequence[tuple[str, str]],
+    width: int,
+    *,
+    screens: tuple[str, str] | None = None,
+) -> Line:
+    """`r restart  s stop … 1-5 screens … ? help  q quit`: first those at the end of the first group go, the last never.
+
+    `screens` stands behind the first group and goes only when no more than two of that are left: who doesn't know that
+    there are other screens looks for nothing else.
+    """
     right = _hints(last)
     while True:
-        left = _hints(keys)
-        if width_of(left) + width_of(right) + 4 <= width or not keys:
+        shown = [*keys, *([screens] if screens is not None else [])]
+        left = _hints(shown)
+        if width_of(left) + width_of(right) + 4 <= width or not shown:
             break
-        keys = keys[:-1]
-    if not keys:
+        if screens is not None and len(keys) <= _BEFORE_SCREENS:
+            screens = None
+        else:
+            keys = keys[:-1]
+    if not shown:
         shorter = _hints([(key, label.split(",")[0]) for key, label in last])
         return spread((Span(" "),), (*(right if width_of(right) + 2 <= width else shorter), Span(" ")), width, gap=0)
     return spread((Span(" "), *left), (*right, Span(" ")), width, gap=1)

@@ -17,7 +17,7 @@ from textual.timer import Timer
 from console.model import LinkState, Overrides, Snapshot, Verdict
 from console.reasons import ConsoleError
 from console.ui import terminal
-from console.ui.actions import footer_keys
+from console.ui.actions import footer_keys, screens_key
 from console.ui.present import words
 from console.ui.present.frame import footer, header
 from console.ui.present.overview import Panel
@@ -222,7 +222,7 @@ class TargetScreen(ActionScreen):
         widget.view = panel.view
 
     def put_footer(self) -> None:
-        line = footer(*footer_keys(self.situation), self.size.width)
+        line = footer(*footer_keys(self.situation), self.size.width, screens=screens_key(self.situation))
         playback = self.source.playback
         if playback is None:
             self.put("footer", Panel((line,)))
