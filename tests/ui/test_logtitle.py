@@ -63,3 +63,21 @@ def test_a_mishap_of_long_ago_is_not_news() -> None:
 def test_what_is_shown_of_it_is_said(shown: LogShown, said: str) -> None:
     for width in (160, 120):
         assert said in title(shown, width)
+
+
+def test_the_name_of_the_file_is_whole_as_long_as_its_size_can_go() -> None:
+    snapshot = replace(fixtures.HEALTHY, log=replace(fixtures.HEALTHY.log, path="/w/train_slammed2.log"))
+
+    for width in (76, 80, 84, 120):
+        line = text_of(log_title(snapshot, width, Look(zone=UTC), LogShown(hidden_steps=211), narrow=True))
+        assert "train_slammed2.log" in line
+        assert len(line) == width
+
+
+def test_a_path_that_is_too_long_loses_folders_and_never_the_name() -> None:
+    path = "/workspace/" + "deep/" * 30 + "train_slammed2.log"
+
+    line = title(width=120, path=path)
+
+    assert "/…/" in line
+    assert "/train_slammed2.log" in line

@@ -412,6 +412,15 @@ def test_steps_that_a_kill_would_lose_are_those_of_now_not_of_when_the_plan_was_
     assert any("905 steps" in text_of(row) and "since checkpoint 18,000" in text_of(row) for row in view.rows)
 
 
+def test_processes_of_an_open_plan_grow_older() -> None:
+    aged = replace(fixtures.RESTART_PLAN, replaces=(replace(fixtures.PROCESSES[0], age_s=100.0),))
+    later = replace(fixtures.HEALTHY, at=fixtures.HEALTHY.at + 3600.0)
+
+    view = plan_view(aged, later, Overrides(), 106, LOOK)
+
+    assert any("84933  1h 01m" in text_of(row) for row in view.rows)
+
+
 def test_enter_may_start_only_where_nothing_is_killed() -> None:
     kills = plan_view(fixtures.RESTART_PLAN, fixtures.HEALTHY, Overrides(), 106, LOOK)
     starts = plan_view(fixtures.START_PLAN, fixtures.IDLE, Overrides(), 106, LOOK)

@@ -243,6 +243,21 @@ async def test_wrapped_lines_are_whole_and_scroll_line_by_line(big: Path) -> Non
         ]
 
 
+async def test_wrapped_lines_are_whole_when_the_pane_was_painted_before_it_knew_its_new_width(big: Path) -> None:
+    async with desk(big, size=(60, 20)) as on:
+        await on.press("w")
+        pane, room = on.pane, on.pane.log_view.room
+        pane._strips.clear()  # nothing is painted yet at this width
+        pane.log_view.room = room + 20  # as it was, wider; a paint comes before the resize is told
+        pane._shown = pane.log_view.visible()
+        for y in range(pane.size.height):
+            pane.render_line(y)
+        pane._repaint()
+
+        assert pane.log_view.room == room
+        assert not [row for y in range(pane.size.height) if "…" in (row := pane.render_line(y).text)]
+
+
 async def test_another_log_is_looked_at_and_escape_goes_back(big: Path) -> None:
     other = big.with_name("train_slammed4.log")
     other.write_text("".join(f"older {number}\n" for number in range(5000)))

@@ -10,7 +10,7 @@ from console.model import LogState, Snapshot, Verdict
 from console.ui.present import words
 from console.ui.present.frame import age_span, title
 from console.ui.present.look import Look
-from console.ui.present.spans import Line, Role, Span, cells, clip, dim, faint
+from console.ui.present.spans import Line, Role, Span, cells, clip_path, dim, faint
 
 PERIOD_S = 2.0
 # A step line that is late by less than this is nothing to mention.
@@ -51,7 +51,9 @@ def log_title(snapshot: Snapshot, width: int, look: Look, shown: LogShown, *, na
     if whole_path:
         path = words.one_line(os.path.basename(whole_path) if narrow or said else whole_path)
         furniture = 17 + sum(margin) + cells(size) + cells(right.text) + sum(cells(span.text) + 2 for span in said)
-        facts.append((dim(clip(path, max(12, width - furniture))),))
+        if cells(path) > max(12, width - furniture):  # the whole name is worth more than the size
+            furniture, size = furniture - cells(size) - 2, ""
+        facts.append((dim(clip_path(path, max(12, width - furniture))),))
     if size:
         facts.append((faint(size),))
     if shown.other is None:

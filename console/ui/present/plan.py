@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from console.model import CachePlan, Check, CheckState, Overrides, Plan, Snapshot, Verdict
+from console.model import CachePlan, Check, CheckState, Overrides, Plan, Process, Snapshot, Verdict
 from console.ui.present import words
 from console.ui.present.facts import is_stopping, program
 from console.ui.present.look import VERDICT_WORDS, Look
@@ -174,9 +175,15 @@ def _kill_rows(plan: Plan, snapshot: Snapshot, width: int, look: Look, narrow: b
     head: Line = (_label("kill"), strong(name), Span(f"  {doing}"))
     rows: list[Line] = [head if _fits(head, "", width) else (_label("kill"), strong(clip(name, width - _LABEL)))]
     rows += _lost_rows(plan, snapshot, width, narrow)
-    rows += process_rows(plan.replaces, width - _LABEL, memory=not narrow, label=_label(""))
+    rows += process_rows(_aged(plan, snapshot.at), width - _LABEL, memory=not narrow, label=_label(""))
     rows += [(_label(""), faint(text)) for text in wrap_facts(_how(plan, narrow), width - _LABEL, " · ")]
     return rows
+
+
+def _aged(plan: Plan, now: float) -> list[Process]:
+    """Return the processes as old as they are by now: the plan may be read for minutes."""
+    since_s = max(0.0, now - plan.made_at)
+    return [replace(each, age_s=None if each.age_s is None else each.age_s + since_s) for each in plan.replaces]
 
 
 def _lost_rows(plan: Plan, snapshot: Snapshot, width: int, narrow: bool) -> list[Line]:

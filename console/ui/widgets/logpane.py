@@ -39,6 +39,7 @@ class _Key(NamedTuple):
     kind: LineKind | EntryKind
     line: int
     width: int
+    room: int  # where long lines are wrapped; a paint may come between a new width and the lines cut for it
     shift: int
     is_cursor: bool
     look: int  # grows when search or size class change what a line looks like
@@ -321,7 +322,7 @@ class LogPane(RoleStyles, can_focus=True):
         selection = self.text_selection
         is_cursor = entry is self.log_view.cursor
         shape = kind if entry.kind is EntryKind.LINE else entry.kind
-        key = _Key(row.text, shape, line, width, self._shift, is_cursor, self._look)
+        key = _Key(row.text, shape, line, width, self.log_view.room, self._shift, is_cursor, self._look)
         across = line * self.log_view.room if line else 0
         strip = self._strips.get(key)
         if strip is None:
