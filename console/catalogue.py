@@ -453,6 +453,12 @@ _OWN = {
         _LEFT_ALONE,
         "ask by number of lines (-n) or by a pattern (--grep) instead",
     ),
+    "pattern_slow": _warning(
+        "the expression takes too long on lines of this log",
+        "Repeats within repeats, such as (a+)+, can take years on one line: the search for it was ended.",
+        _LEFT_ALONE,
+        "write it without a repeat inside of a repeat, or search for a plain text",
+    ),
     "ledger_unusable": _warning(
         "the ledger of past launches can't be used",
         "Expected times and past settings are not known while its file can't be read and written.",

@@ -30,6 +30,7 @@ from typing import Any, Final
 
 import msgspec
 
+from console.bounded import bounded_format
 from console.configfile import is_format_file
 from console.state.formatrules import (
     COLON,
@@ -45,7 +46,9 @@ from console.state.formatrules import (
     Lazy,
     Rule,
     Scope,
+    user_format,
 )
+from console.state.formats import is_expression
 from console.state.lines import LineSplitter
 from console.state.metrics import Parser, Sample
 
@@ -82,12 +85,17 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def resolve(chosen: str) -> str | Format:
-    """Return a configured format as `Parser` takes it, read from its file where it names one. Raises: FormatError."""
-    return load(Path(chosen).expanduser()) if is_format_file(chosen) else chosen
+    """Return a configured format as `Parser` takes it, read from its file where it names one. Raises: FormatError.
+
+    What somebody wrote is tried on lines within bounds of time.
+    """
+    if is_format_file(chosen):
+        return load(Path(chosen).expanduser())
+    return bounded_format(user_format(chosen)) if is_expression(chosen) else chosen
 
 
 def load(path: Path) -> Format:
-    """Read a format file and try it on its own samples. Raises: FormatError."""
+    """Read a format file, whose expressions are bounded, and try it on its own samples. Raises: FormatError."""
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
@@ -102,7 +110,7 @@ def load(path: Path) -> Format:
         file_ = msgspec.convert(raw, _File)
     except msgspec.ValidationError as exc:
         raise FormatError(f"{path}: {_key_of(exc)}") from exc
-    made = _format(path, file_)
+    made = bounded_format(_format(path, file_))
     _try_samples(path, made, file_)
     return made
 

@@ -93,6 +93,7 @@ class Reason(StrEnum):
     LOG_UNREADABLE = "log_unreadable"
     LOG_REPLACED = "log_replaced"
     LOG_UNDATED = "log_undated"
+    PATTERN_SLOW = "pattern_slow"
     SECRET_NOT_KEPT = "secret_not_kept"
     # the transaction
     SURVIVORS = "survivors"

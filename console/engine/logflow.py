@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from console import formatfile
+from console.bounded import given_up
 from console.config import Metrics
 from console.protocol import LogEvent, LogFollow
 from console.state.formatrules import Format, Kind, Scope
@@ -74,6 +75,7 @@ class LogFlow:
     _splitter: LineSplitter = field(default_factory=LineSplitter)
     _format: str | Format = field(init=False)
     _parser: Parser = field(init=False)
+    _told_given_up: bool = False
 
     def __post_init__(self) -> None:
         self._format = formatfile.resolve(self.metrics.format)
@@ -169,12 +171,20 @@ class LogFlow:
             placed.append(line if at is None else msgspec.structs.replace(line, at=at))
             samples[False] += self._sample(placed[-1], live=False, timed=at is not None)
         added = self.buffer.append(placed)
+        self._tell_given_up(now)
         live = self._splitter.live()
         self.buffer.set_live(live)
         if live is not None:
             is_live = self._is_live(live)
             samples[is_live] += self._sample(live, live=is_live)
         return Taken(tuple(samples[False]), tuple(samples[True]), added, self._phase(placed, live), restarted)
+
+    def _tell_given_up(self, now: float) -> None:
+        """Say once that the format of the config is not used any more."""
+        if self._told_given_up or isinstance(self._format, str) or (source := given_up(self._format)) is None:
+            return
+        self._told_given_up = True
+        self.buffer.note(f"metrics.format takes too long on lines of this log and is not used any more: {source}", now)
 
     @property
     def understood(self) -> tuple[int, int, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from console import formatfile
 from console.config import Metrics
 from console.engine.book import Book
 from console.engine.logreader import LogReader
@@ -28,7 +29,8 @@ class OldLogs:
     """Brings the ledger's rows of logs without a run up to date."""
 
     def __init__(self, reader: LogReader, book: Book, target: str, metrics: Metrics) -> None:
-        self._reader, self._book, self._target, self._metrics = reader, book, target, metrics
+        self._reader, self._book, self._target = reader, book, target
+        self._format, self._tokens_per_step = formatfile.resolve(metrics.format), metrics.tokens_per_step
         self.utc_offset_s = 0.0
 
     async def update(self, place: str, taken: frozenset[str]) -> bool:
@@ -55,7 +57,7 @@ class OldLogs:
     async def _read(self, file: LogFile) -> tuple[Entry, Curves]:
         place = Place(path=file.path)
         pieces = [(start, await self._reader.raw(place, start, end - start)) for start, end in ranges(file.size_bytes)]
-        parser = Parser(self._metrics.format, self._metrics.tokens_per_step)
+        parser = Parser(self._format, self._tokens_per_step)
         steps, checkpoint = oldlog.read(pieces, parser, self.utc_offset_s)
         name = file.run or file.path.rpartition("/")[2]
         return oldlog.summary(file.path, name, file.size_bytes, file.written_wall, steps, checkpoint)

@@ -9,7 +9,9 @@ import os
 import sys
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 
+from console.bounded import Bounded, TooSlow, bounded
 from console.engine import Engine
 from console.headless import output
 from console.reasons import ConsoleError, Exit, Reason
@@ -23,7 +25,7 @@ _MOST_LOOKED_AT_BYTES = 64 << 20
 """For the last lines that are no steps: beyond it what was found is printed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Wanted:
     """Which lines are asked for; nothing set means all."""
 
@@ -41,12 +43,25 @@ class Wanted:
             return ERRORS
         return typed(self.grep) if self.grep else None
 
+    @cached_property
+    def _bound(self) -> Bounded | None:
+        query = self.query
+        return bounded(query) if query is not None and not query.errors else None
+
+    def is_found(self, text: str) -> bool:
+        """Whether what is searched for is in a line. Raises: ConsoleError(PATTERN_SLOW)."""
+        if self._bound is None:
+            return self.errors and classify(text) is LineKind.ERROR
+        try:
+            return self._bound.search(text) is not None
+        except TooSlow as exc:
+            raise ConsoleError(Reason.PATTERN_SLOW, f"{self.grep}", Exit.REFUSED) from exc
+
     def takes(self, text: str) -> bool:
-        """Whether a line is to be printed, as far as it tells by itself."""
+        """Whether a line is to be printed, as far as it tells by itself. Raises: ConsoleError(PATTERN_SLOW)."""
         if self.no_steps and classify(text) is LineKind.STEP:
             return False
-        query = self.query
-        return query is None or query.matches(text)
+        return self.query is None or self.is_found(text)
 
 
 async def print_wanted(engine: Engine, wanted: Wanted, count: int, path: str | None) -> int:
@@ -174,13 +189,11 @@ async def _print_around(
     length = max(4096, (context + 1) * _CONTEXT_BYTES)
     after = await engine.logs.lines(place, where, length)
     before = (await engine.logs.lines(place, where, length, back=True)).lines[-context:] if context and where else ()
-    query = wanted.query
-    hit = next((i for i, line in enumerate(after.lines) if query is not None and query.matches(line.text)), 0)
+    hit = next((i for i, line in enumerate(after.lines) if wanted.is_found(line.text)), 0)
     shown = [*before, *after.lines[: hit + context + 1]]
     if context and printed >= 0 and shown[0].offset > printed:
         printer.say("--")
     for index, line in enumerate(shown, number + 1 - len(before)):
         if line.offset >= printed:
-            around = not (query is not None and query.matches(line.text))
-            printer.found(index, line.text, around=around)
+            printer.found(index, line.text, around=not wanted.is_found(line.text))
     return max(printed, shown[-1].end_offset)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from typing import Any, Callable, Dict, List, Optional, Set
 
@@ -23,6 +24,12 @@ _RECORDER_BYTES = 3 << 20
 _LOOK_S = 20.0
 """For one look into a log: it takes a second at most, unless the disk or the network filesystem hangs."""
 _MOST_LOOKS = 4
+_MATCHING_S = 2.0
+"""Of CPU time, for the matching of one look: half a second is usual, but a block of a megabyte is done whole."""
+
+
+class _TooSlow(Exception):
+    """A pattern takes too long."""
 
 
 class LogDuty:
@@ -116,7 +123,13 @@ class LogDuty:
         def look() -> Dict[str, Any]:
             os.nice(5)
             try:
-                return work(operation)
+                if operation.get("query"):
+                    _bound_matching()
+                found = work(operation)
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+                return found
+            except _TooSlow as error:
+                raise Refused("pattern_slow", f"it was ended after {_MATCHING_S:g} s of work") from error
             except OSError as error:
                 raise Refused("log_unreadable", f"{operation.get('path', '')}: {error.strerror or error}") from error
             except (KeyError, TypeError, ValueError) as error:
@@ -131,6 +144,16 @@ class LogDuty:
         lines = recorder_lines(os.path.join(directory, "recorder.ndjson"))
         head = json.dumps({"re": operation["id"], "ok": True})[:-1].encode("ascii")
         self._out.put_line(head + b',"data":{"records":[' + b",".join(lines) + b"]}}\n")
+
+
+def _bound_matching() -> None:
+    """Have a signal end what a pattern such as `(a+)+$` would take years for; only in a child, whose end ends it."""
+
+    def end(number: int, frame: object) -> None:
+        raise _TooSlow
+
+    signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _MATCHING_S)
 
 
 def recorder_lines(path: str) -> List[bytes]:

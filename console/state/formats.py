@@ -24,12 +24,17 @@ LITERALS: Final = Literals(FORMATS)
 """Every known format, in the order in which a line is tried against them."""
 
 
+def is_expression(text: str) -> bool:
+    """Whether this is no name of a format but a regular expression with named groups."""
+    return "(?P<" in text
+
+
 def find_format(text: str) -> Format:
     """Return the format of a name, or that of a regular expression with named groups. Raises: FormatError."""
     by_name = {fmt.name: fmt for fmt in FORMATS}
     if (known := by_name.get(text)) is not None:
         return known
-    if "(?P<" in text:
+    if is_expression(text):
         return user_format(text)
     nearest = difflib.get_close_matches(text, [*by_name, "auto"], n=1)
     hint = f'; did you mean "{nearest[0]}"?' if nearest else ""

@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 
 import msgspec
 
-from console.state.linekind import LineKind, classify
 from console.state.stretch import Identity
 
 MOST_KEPT_HITS = 100_000
@@ -48,9 +47,6 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         """Return what is shown as found in a line. Raises: re.error."""
         text = re.escape(self.text) if self.literal else self.text
         return re.compile(text, re.IGNORECASE if self.ignore_case else 0)
-
-    def matches(self, text: str) -> bool:
-        return classify(text) is LineKind.ERROR if self.errors else self.pattern().search(text) is not None
 
 
 ERRORS = Query(errors=True)

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from console.bounded import Bounded, TooSlow, bounded
 from console.model import LogState, Snapshot
 from console.reasons import ConsoleError, Reason
 from console.state.folding import folds
 from console.state.linekind import LineKind, classify
 from console.state.logbuffer import Entry, EntryKind, LogBuffer
-from console.state.logquery import Hits, Place, Query
+from console.state.logquery import Hits, Place, Query, typed
 from console.state.logwindow import LOADED, Window
 from console.state.stretch import Identity, Stretch
 from console.ui.present.spans import cells
@@ -34,6 +35,7 @@ _LOOKS = 12
 _OWED_SCREENS = 20
 _WALKED = 4000
 _KINDS_KEPT = 20_000
+_BOUNDS_KEPT = 8
 
 
 class Row(NamedTuple):
@@ -65,6 +67,14 @@ class Where(NamedTuple):
     """None: nobody has counted the lines before it."""
 
 
+class _SlowQuery(Exception):
+    """A query takes too long, here or on the host."""
+
+    def __init__(self, query: Query) -> None:
+        super().__init__(query.text)
+        self.query = query
+
+
 class LogView:
     def __init__(self, buffer: LogBuffer, logs: LogSource, changed: Callable[[], None]) -> None:
         self._buffer, self._logs, self._changed = buffer, logs, changed
@@ -86,6 +96,9 @@ class LogView:
         self.trouble = ""
         self._asked: Query | None = None
         self._progress = ""
+        self._bounds: dict[Query, Bounded] = {}
+        self._plain: dict[Query, Query] = {}
+        """What is taken as a text, since it takes too long as an expression, and as which."""
         self._hits: dict[Query, Hits] = {}
         self._counting: Query | None = None
         self._size_bytes = 0
@@ -167,6 +180,13 @@ class LogView:
 
     def rows(self) -> list[Row]:
         """Return all rows that could be shown without asking the host."""
+        try:
+            return self._looked_up()
+        except _SlowQuery as slow:
+            self._take_as_text(slow.query)
+            return self._looked_up()
+
+    def _looked_up(self) -> list[Row]:
         window = self.window
         look = (self.filter, self.hides_steps, self.unfolds, id(self.cursor))
         if window is None:
@@ -194,14 +214,14 @@ class LogView:
 
     def _project(self, entries: Sequence[Entry], first_index: int | None) -> list[Row]:
         told = {} if self.unfolds else self._folds(entries)
-        pattern = self.filter.pattern() if self.filter is not None else None
+        passes = self._search_of(self.filter) if self.filter is not None else None
         rows: list[Row] = []
         self.hidden_steps = self._left_out if self.window is not None else 0
         for number, entry in enumerate(entries):
             text = told.get(number)
             if text == "":
                 continue
-            if pattern is not None and (entry.kind is not EntryKind.LINE or not pattern.search(entry.text)):
+            if passes is not None and (entry.kind is not EntryKind.LINE or not passes(entry.text)):
                 continue
             if self.hides_steps and self.kind(entry) is LineKind.STEP:
                 self.hidden_steps += 1
@@ -413,7 +433,7 @@ class LogView:
             return False
         begin = window.begin
         if self.filter is not None:
-            found = await self._logs.matching(place, self.filter, begin, back=True, limit=_FILTERED_LINES)
+            found = await self._matching(place, self.filter, begin, back=True, limit=_FILTERED_LINES)
         else:
             found = await self._lines(place, begin, RANGE_BYTES, back=True)
         if self.window is not window or window.begin != begin:
@@ -435,7 +455,7 @@ class LogView:
             return True
         end = window.end
         if self.filter is not None:
-            found = await self._logs.matching(place, self.filter, end, limit=_FILTERED_LINES)
+            found = await self._matching(place, self.filter, end, limit=_FILTERED_LINES)
         else:
             found = await self._lines(place, end, RANGE_BYTES)
         if self.window is not window or window.end != end:
@@ -458,6 +478,15 @@ class LogView:
             found, lines=tuple(found.lines[i] for i in kept), breaks=tuple(found.breaks[i] for i in kept)
         )
 
+    async def _matching(self, place: Place, query: Query, offset: int, *, back: bool = False, limit: int) -> Stretch:
+        """Ask for lines that match. Raises: _SlowQuery, ConsoleError."""
+        try:
+            return await self._logs.matching(place, query, offset, back=back, limit=limit)
+        except ConsoleError as error:
+            if error.reason is Reason.PATTERN_SLOW and not query.literal:
+                raise _SlowQuery(query) from error
+            raise
+
     def _pin(self, size_bytes: int, place: Place, identity: Identity) -> None:
         self._size_bytes = max(size_bytes, self._size_bytes) if not self.is_other else size_bytes
         if place.identity is None and self.place is place:
@@ -467,6 +496,9 @@ class LogView:
         """Do it; say in the title what went wrong, and forget a file that was replaced."""
         try:
             done = await work
+        except _SlowQuery as slow:
+            self._take_as_text(slow.query)
+            return False
         except ConsoleError as error:
             if error.reason is Reason.LOG_REPLACED:
                 place = self.place
@@ -509,11 +541,10 @@ class LogView:
         place = self.place
         if place is None:
             return False
-        logs = self._logs
         if self.filter is not None:
             start = offset
-            after = await logs.matching(place, self.filter, start, limit=_FILTERED_LINES)
-            before = await logs.matching(place, self.filter, start, back=True, limit=_FILTERED_LINES)
+            after = await self._matching(place, self.filter, start, limit=_FILTERED_LINES)
+            before = await self._matching(place, self.filter, start, back=True, limit=_FILTERED_LINES)
         else:
             self._left_out = 0
             after = await self._lines(place, offset, _AROUND_BYTES, align=True)
@@ -559,14 +590,24 @@ class LogView:
     async def set_filter(self, query: Query | None) -> None:
         """Show only lines that match; None: all again."""
         offset = self.where.offset if self.where is not None else None
-        self.filter = query
-        if offset is not None:
+        self.filter = self._plain.get(query, query) if query is not None else None
+        if offset is not None and not await self._guarded(self._load(offset)) and self.filter in self._plain.values():
             await self._guarded(self._load(offset))
 
     # -- search -------------------------------------------------------------------------------------------------------
 
     async def find(self, query: Query, *, back: bool, again: bool = True) -> bool:
         """Go to the nearest hit in a direction, around the ends; False where there is none."""
+        asked = self._plain.get(query, query)
+        try:
+            found = await self._find(asked, back=back, again=again)
+            is_slow = asked in self._plain  # by the host's word
+        except _SlowQuery as slow:
+            self._take_as_text(slow.query)
+            found, is_slow = False, True
+        return await self.find(query, back=back, again=again) if is_slow else found
+
+    async def _find(self, query: Query, *, back: bool, again: bool) -> bool:
         self._asked, self._progress = query, "searching"
         if not query.errors:
             self.searched = query
@@ -621,12 +662,12 @@ class LogView:
         if query.errors:
             found: Callable[[Entry], bool] = lambda entry: self.kind(entry) is LineKind.ERROR  # noqa: E731
         else:
-            search = query.pattern().search
-            found = lambda entry: search(entry.text) is not None  # noqa: E731
+            search = self._search_of(query)
+            found = lambda entry: search(entry.text)  # noqa: E731
         if self.filter is None:
             return found
-        passes = self.filter.pattern().search
-        return lambda entry: passes(entry.text) is not None and found(entry)
+        passes = self._search_of(self.filter)
+        return lambda entry: passes(entry.text) and found(entry)
 
     async def _far_hit(
         self, query: Query, here: tuple[int, int] | None, entries: list[Entry], *, back: bool
@@ -645,7 +686,7 @@ class LogView:
 
     async def _scan(self, query: Query, offset: int, *, back: bool) -> Entry | None:
         """Ask the host from an offset on to the end of the file in that direction; what was counted is known."""
-        passes = self.filter.pattern().search if self.filter is not None else None
+        passes = self._search_of(self.filter) if self.filter is not None else None
         hits = self._hits.get(query) if passes is None else None
         known = hits.next_from(offset, back=back) if hits is not None and offset >= 0 else None
         if known is not None and (hit := await self._entry_at(query, known)) is not None:
@@ -667,7 +708,7 @@ class LogView:
 
         async def look(place: Place) -> bool:
             limit = 1 if self.filter is None else _FILTERED_LINES
-            stretch = await self._logs.matching(place, query, offset, back=back, limit=limit)
+            stretch = await self._matching(place, query, offset, back=back, limit=limit)
             self._pin(stretch.size_bytes, place, stretch.identity)
             found.append(stretch)
             return True
@@ -707,10 +748,61 @@ class LogView:
         if self._progress and self._progress != "not found":
             self._progress = f"stopped while {self._progress}"
 
+    # -- expressions that take too long --------------------------------------------------------------------------------
+
+    def _bound(self, query: Query) -> Bounded:
+        """Return one for all uses of a query: what it may take is counted over all of them."""
+        if query not in self._bounds:
+            if len(self._bounds) >= _BOUNDS_KEPT:
+                self._bounds.pop(next(iter(self._bounds)))
+            self._bounds[query] = bounded(query)
+        return self._bounds[query]
+
+    def _search_of(self, query: Query) -> Callable[[str], bool]:
+        """Return what tells whether a text holds a query. It raises: _SlowQuery."""
+        bound = self._bound(query)
+
+        def holds(text: str) -> bool:
+            try:
+                return bound.search(text) is not None
+            except TooSlow as exc:
+                raise _SlowQuery(query) from exc
+
+        return holds
+
+    def marks(self, text: str) -> list[tuple[int, int]]:
+        """Return where in a text what is searched for stands."""
+        query = self.searched
+        if query is None:
+            return []
+        try:
+            found = self._bound(query).findall(text)
+        except TooSlow:
+            self._take_as_text(query)
+            found = self._bound(self._plain[query]).findall(text)
+        return [hit.span() for hit in found if hit.end() > hit.start()]
+
+    def _take_as_text(self, slow: Query) -> None:
+        """Search, or filter, for the expression's own letters from now on: their search always ends."""
+        text = self._plain[slow] = typed(slow.text, literal=True)
+        if self.searched == slow:
+            self.searched = text
+        if self._asked == slow:
+            self._asked = text
+        if self.filter == slow:
+            self.filter, self._projected = text, None
+            if not self.is_other:
+                self.follow()  # what was loaded was let through by the expression
+
+    def named(self, query: Query) -> str:
+        """Return what the title calls a query."""
+        return f"{query.text} (takes too long: as text)" if query in self._plain.values() else query.text
+
     # -- counting -----------------------------------------------------------------------------------------------------
 
     async def count(self, query: Query) -> None:
         """Count the hits of the whole file, from its start on; goes on where an earlier count stopped."""
+        query = self._plain.get(query, query)
         if len(self._hits) > 3:
             self._hits.pop(next(iter(self._hits)))
         hits = self._hits.setdefault(query, Hits())
@@ -745,12 +837,16 @@ class LogView:
         query = self._asked
         if query is None:
             return ""
-        name = "" if query.errors else f"/{query.text}  "
+        name = "" if query.errors else f"/{self.named(query)}  "
         if self._progress == "not found":
             return "no error line" if query.errors else f"{name}not found"
         if self._progress:
             return f"{name or 'errors  '}{self._progress}"
-        return name + self._tally(query)
+        try:
+            return name + self._tally(query)
+        except _SlowQuery as slow:
+            self._take_as_text(slow.query)
+            return name
 
     def _tally(self, query: Query) -> str:
         word = "error" if query.errors else "hit"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.headless.loglines import Wanted
+from console.reasons import ConsoleError, Exit, Reason
 from tests.headless.running import Console
 
 STEP = "step {} | loss 1.2 | tok/s 21,400"
@@ -104,3 +105,10 @@ def test_options_that_contradict_each_other_are_refused(console: Console) -> Non
 )
 def test_a_line_is_taken_by_what_is_in_it(wanted: Wanted, text: str, taken: bool) -> None:
     assert wanted.takes(text) is taken
+
+
+def test_an_expression_that_would_take_years_is_refused_with_a_reason() -> None:
+    with pytest.raises(ConsoleError) as refused:
+        Wanted(grep="(a+)+$").takes("a" * 60 + "!")
+
+    assert (refused.value.reason, refused.value.exit_code) == (Reason.PATTERN_SLOW, Exit.REFUSED)

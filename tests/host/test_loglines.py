@@ -333,6 +333,10 @@ def test_a_look_that_hangs_holds_neither_the_tail_nor_the_next_answer_up(tmp_pat
 
         assert looked.ok
         assert 91 not in agent.replies
+        awaited(lambda: 91 in agent.replies, 60.0, "the end of an expression that would take years")
+        error = agent.replies[91].error
+        assert error is not None
+        assert error.reason == "pattern_slow"
 
 
 def test_logs_of_a_template_are_listed_newest_first(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class LogKeys(TargetScreen):
             unseen=pane.unseen,
             search=pane.search_label,
             trouble=view.trouble,
-            filter=view.filter.text if view.filter is not None else "",
+            filter=view.named(view.filter) if view.filter is not None else "",
             hidden_steps=view.hidden_steps if view.hides_steps else None,
             other=view.place.path if view.is_other and view.place is not None else None,
             offset=where.offset if where is not None else None,

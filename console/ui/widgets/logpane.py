@@ -85,7 +85,7 @@ class LogPane(RoleStyles, can_focus=True):
         self._synced_end = log.end
         self._look = 0
         self._shift = 0
-        self._pattern: re.Pattern[str] | None = None
+        self._marks_hits = False
         self._shown: list[Shown] = []
 
     # --- what the title needs ---
@@ -126,7 +126,7 @@ class LogPane(RoleStyles, can_focus=True):
         self._log = log
         self.log_view = LogView(log, logs, self._changed)
         self.log_view.wraps, self.log_view.unfolds = before.wraps, before.unfolds
-        self._pattern, self._version, self._shift = None, -1, 0
+        self._marks_hits, self._version, self._shift = False, -1, 0
         self._strips.clear()
         self._look += 1
 
@@ -268,7 +268,7 @@ class LogPane(RoleStyles, can_focus=True):
         self._find(ERRORS, back=direction < 0, again=True)
 
     def _find(self, query: Query, *, back: bool, again: bool) -> None:
-        self._pattern = None if query.errors else query.pattern()
+        self._marks_hits = not query.errors
         self._look += 1
         self.run_worker(self._finding(query, back=back, again=again), group=_FIND, exclusive=True)
 
@@ -286,7 +286,7 @@ class LogPane(RoleStyles, can_focus=True):
         self._moved()
 
     def clear_search(self) -> None:
-        self._pattern = None
+        self._marks_hits = False
         self._look += 1
         self.log_view.clear_search()
         self._moved()
@@ -373,18 +373,17 @@ class LogPane(RoleStyles, can_focus=True):
         text = one_line(text)[self._shift :]
         gutter = Span(f"{self._indent()}{mark} ", mark_role, True)
         shown = clip(text, self._room(width))
-        if cursor and self._pattern is None:
+        if cursor and not self._marks_hits:
             return (gutter, Span(shown, Role.MATCH, bold))
         return (gutter, *self._marked(shown, role, bold))
 
     def _marked(self, text: str, role: Role, bold: bool) -> list[Span]:
-        if self._pattern is None:
+        if not self._marks_hits:
             return [Span(text, role, bold)]
         spans, at = [], 0
-        for hit in self._pattern.finditer(text):
-            if hit.end() > hit.start():
-                spans += [Span(text[at : hit.start()], role, bold), Span(hit.group(), Role.MATCH, bold)]
-                at = hit.end()
+        for start, end in self.log_view.marks(text):
+            spans += [Span(text[at:start], role, bold), Span(text[start:end], Role.MATCH, bold)]
+            at = end
         return [*spans, Span(text[at:], role, bold)]
 
     # --- selecting with the mouse ---
