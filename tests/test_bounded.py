@@ -12,6 +12,7 @@ from console.bounded import Bounded, BoundedHead, TooSlow, bounded
 from console.config import Metrics
 from console.engine.logflow import LogFlow
 from console.protocol import LogEvent
+from console.state.formatrules import FormatError
 from console.state.logbuffer import LogBuffer
 from console.state.logquery import typed
 from console.state.series import Series
@@ -84,5 +85,5 @@ def test_a_format_file_whose_sample_is_a_trap_is_refused_and_not_waited_for(tmp_
     path = tmp_path / "mine.toml"
     path.write_text(f"[[lines]]\npattern = '{_SLOW}'\n[[samples]]\nline = '{_TRAP}'\n")
 
-    with pytest.raises(formatfile.FormatError, match="found no pattern"):
+    with pytest.raises(FormatError, match="found no pattern"):
         formatfile.load(path)
