@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
 from typing import Any, Dict, Iterable, List, Optional, Sequence
+
+from . import digest
 
 Scripts = Dict[str, Dict[str, Any]]
 """Path -> {"sha256", "mode", "mtime"}."""
@@ -98,5 +99,5 @@ def _describe(path: str, most_bytes: Optional[int] = None) -> Optional[Dict[str,
             content = b"%d bytes, changed %d" % (status.st_size, status.st_mtime_ns)
         else:
             content = file.read(_MOST_BYTES)
-        digest = hashlib.sha256(content).hexdigest()
-    return {"sha256": digest, "mode": stat.S_IMODE(status.st_mode), "mtime": status.st_mtime}
+        found = digest.sha256(content)
+    return {"sha256": found, "mode": stat.S_IMODE(status.st_mode), "mtime": status.st_mtime}

@@ -40,6 +40,8 @@ class Sampler:
 
     def __init__(self, simulated: Optional[str] = None) -> None:
         self.pid: Optional[int] = None
+        self.line: Optional[bytes] = None
+        """The sample that `poll` returned last as the child wrote it; None where it is not the child's."""
         self._simulated = simulated
         self._interval_s = 1.0
         self._out = self._commands = -1
@@ -139,6 +141,7 @@ class Sampler:
             except ValueError:
                 continue
             if isinstance(sample, dict):
+                self.line = line
                 return sample
         return None
 
@@ -146,7 +149,7 @@ class Sampler:
         silent_s = time.monotonic() - self._heard - self._interval_s
         if self.pid is None or silent_s < HUNG_S or time.monotonic() - self._said_hung < 1.0:
             return None
-        self._said_hung = time.monotonic()
+        self._said_hung, self.line = time.monotonic(), None
         call = bytes(self._crumb[:]).rstrip(b"\0").decode("ascii", "replace") or "the GPU sampler"
         why = f"{call} has not answered for {silent_s + self._interval_s:.0f} s"
         if silent_s >= KILL_S:

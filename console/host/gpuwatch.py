@@ -45,7 +45,7 @@ class GpuWatch:
         sample = self.sampler.poll()
         if sample is not None:
             self.latest = sample
-            self._outlet.put(sample)
+            self._outlet.put(sample, self.sampler.line)
         return sample
 
     def await_sample(self, after_bt: float, timeout_s: float) -> Optional[Sample]:

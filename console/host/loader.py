@@ -10,9 +10,12 @@ compiled as well, since compiling them is a third of what a keeper's start takes
 from __future__ import annotations
 
 import binascii
+import ctypes
+import gc
 import importlib
 import importlib.machinery
 import importlib.util
+import json
 import linecache
 import marshal
 import os
@@ -38,7 +41,6 @@ pack: bytes = b""
 """The pack that this process was started from; empty where the modules came from files."""
 compiled: bytes = b""
 """What `compile_all` returned, once somebody has asked for it: `program` then carries it."""
-pack_sources: Dict[str, str] = {}
 
 
 class MemoryImporter:
@@ -48,12 +50,19 @@ class MemoryImporter:
     """
 
     def __init__(self, sources: Dict[str, str], codes: Optional[Dict[str, bytes]] = None) -> None:
-        self._sources, self._codes = sources, codes or {}
+        self._names = frozenset(sources)
+        self._sources: Optional[Dict[str, str]] = sources
+        self._codes = codes or {}
+
+    def let_go(self) -> None:
+        """Keep no text of what is loaded: what is asked for later comes out of the pack once more."""
+        self._sources = None
+        self._codes = {name: code for name, code in self._codes.items() if name not in sys.modules}
 
     def find_spec(
         self, fullname: str, path: Any = None, target: Any = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
-        if fullname not in self._sources:
+        if fullname not in self._names:
             return None
         return importlib.machinery.ModuleSpec(
             fullname, cast(Any, self), origin=_file_name(fullname), is_package=self.is_package(fullname)
@@ -69,19 +78,18 @@ class MemoryImporter:
         exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102  that is what importing is
 
     def get_source(self, fullname: str) -> str:
-        return self._sources[fullname]
+        return (self._sources or sources_of(pack))[fullname]
 
     def get_code(self, fullname: str) -> Any:
         if fullname in self._codes:
             return marshal.loads(self._codes[fullname])
-        if len(self._sources[fullname]) > _LARGE_CHARS:
-            return _compile_apart(fullname, self._sources[fullname])
-        return _compile(fullname, self._sources[fullname])
+        source = self.get_source(fullname)
+        return _compile_apart(fullname, source) if len(source) > _LARGE_CHARS else _compile(fullname, source)
 
 
 def compile_all() -> str:
     """Return every module of the pack compiled, as `compiled` wants it. Takes 0.1 s: to be asked for in a child."""
-    codes = {name: marshal.dumps(_compile(name, source)) for name, source in pack_sources.items()}
+    codes = {name: marshal.dumps(_compile(name, source)) for name, source in sources_of(pack).items()}
     return binascii.b2a_base64(zlib.compress(marshal.dumps((_version(), codes)), 1), newline=False).decode("ascii")
 
 
@@ -138,6 +146,12 @@ def program() -> bytes:
     return b"DFLASH_CODE = b'" + compiled + b"'\n" + assemble(pack)
 
 
+def sources_of(packed: bytes) -> Dict[str, str]:
+    """Return the text of every module by its name. Takes some 5 ms."""
+    found: Dict[str, str] = json.loads(zlib.decompress(binascii.a2b_base64(packed)))
+    return found
+
+
 def assemble(packed: bytes) -> bytes:
     return b"DFLASH_PACK = b'" + packed + b"'\n" + BODY.encode("ascii")
 
@@ -152,23 +166,34 @@ def start(this: Any, packed: bytes, sources: Dict[str, str], entry: Sequence[Any
     this.__spec__ = importer.find_spec(this.__name__)
     this.__package__ = PACKAGE
     this.pack = packed
-    this.pack_sources = sources
     sys.modules[this.__name__] = this
     status = 1
     try:
         name, arguments = entry
         module = importlib.import_module(f"{PACKAGE}.{name}")
+        importer.let_go()
+        sources.clear()
+        _give_back_memory()
         status = int(module.main(*arguments) or 0)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
     except BaseException:  # noqa: BLE001  # the root of the process: stderr is all that is left to tell it
-        _tell(sources)
+        _tell()
     finally:
         os._exit(status)
 
 
-def _tell(sources: Dict[str, str]) -> None:
-    for name, source in sources.items():
+def _give_back_memory() -> None:
+    """Hand to the kernel what unpacking and compiling took: this process lives for days, with the rest of it."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError):
+        pass  # a libc without it
+
+
+def _tell() -> None:
+    for name, source in sources_of(pack).items():
         linecache.cache[_file_name(name)] = (len(source), None, source.splitlines(True), _file_name(name))
     try:
         traceback.print_exc()

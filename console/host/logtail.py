@@ -118,11 +118,13 @@ class Follower:
             return True
         skipped_from = self._skip_when_far_behind(status.st_size)
         while self._credit > 0:
-            data = os.pread(self._fd, min(CHUNK_BYTES, self._credit), self._offset)
-            if not data:
+            wanted = min(CHUNK_BYTES, self._credit)
+            data = os.pread(self._fd, wanted, self._offset)
+            if data:
+                self._emit(events, last_state, status.st_size, data, skipped_from)
+                skipped_from = None
+            if len(data) < wanted:
                 break
-            self._emit(events, last_state, status.st_size, data, skipped_from)
-            skipped_from = None
         if skipped_from is not None:
             self._offset, self._before = skipped_from, self._read_before(skipped_from)
         self.at_end = self._offset >= status.st_size

@@ -29,6 +29,8 @@ class Newcomers:
     """Remembers who was there before, and for whom runs were looked for already."""
 
     def __init__(self) -> None:
+        self.possible: Set[int] = set()
+        """Because of whom the last answer was yes."""
         self._seen: Dict[int, float] = {}
         self._shells: Set[int] = set()
         self._looks: Dict[Image, int] = {}
@@ -51,6 +53,7 @@ class Newcomers:
         wanted = [image for image, count in self._looks.items() if count < _LOOKS]
         for image in wanted:
             self._looks[image] += 1
+        self.possible = {pid for pid, _, _ in wanted}
         return bool(wanted)
 
 

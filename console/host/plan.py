@@ -5,7 +5,6 @@ Runs in a child of the agent (background.Job), since it reads what can hang and 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -13,6 +12,7 @@ from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from . import (
     cacheguard,
+    digest,
     discover,
     files,
     fingerprints,
@@ -148,7 +148,7 @@ def plan_id(plan: Dict[str, Any], spec: Spec, mains: Iterable[List[int]], script
         "scripts": {path: [each["sha256"], each["mode"]] for path, each in scripts.items()},
     }
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(canonical).hexdigest()[:8]
+    return digest.sha256(canonical)[:8]
 
 
 def _is_ours(process: Dict[str, Any]) -> bool:

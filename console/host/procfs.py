@@ -20,6 +20,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _UVM = "/dev/nvidia-uvm"
 _READ_BYTES = 1 << 16
+_RECORD_BYTES = 4096  # a stat line has some 350
 _SYS_PIDFD_SEND_SIGNAL, _SYS_PIDFD_OPEN = 424, 434  # the same on every architecture since Linux 5.1 / 5.3
 _SESSION_SCOPE = re.compile(r"session-[^/]+\.scope")
 
@@ -47,7 +48,7 @@ Table = Dict[int, Stat]
 
 def read_stat(pid: int) -> Optional[Stat]:
     """Return the stat line of `pid`, or None where there is no such process."""
-    line = _content("/proc/%d/stat" % pid)
+    line = _content("/proc/%d/stat" % pid, at_once=True)
     if line is None:
         return None
     opening, closing = line.find(b"("), line.rfind(b")")  # comm may hold spaces and parentheses itself
@@ -136,13 +137,18 @@ def _nul_separated(path: str) -> List[str]:
     return [os.fsdecode(part) for part in (raw[:-1] if raw.endswith(b"\0") else raw).split(b"\0")] if raw else []
 
 
-def _content(path: str) -> Optional[bytes]:
-    """Read a file of /proc; None where that can't be. Half of what open() costs, which asks for more than we need."""
+def _content(path: str, at_once: bool = False) -> Optional[bytes]:
+    """Read a file of /proc; None where that can't be. Half of what open() costs, which asks for more than we need.
+
+    `at_once`: it is one short record, which the kernel gives whole or not at all.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
+        if at_once:
+            return os.read(descriptor, _RECORD_BYTES)
         parts = [os.read(descriptor, _READ_BYTES)]
         while parts[-1]:
             parts.append(os.read(descriptor, _READ_BYTES))

@@ -6,11 +6,11 @@ Agent and keeper may import this module.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
 import re
 from typing import Dict, Mapping
+
+from . import digest
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _KEY_NAME = "key"
@@ -53,5 +53,4 @@ def state_key(state: str) -> bytes:
 def _hashed(value: str, key: bytes) -> str:
     if value.startswith(PREFIX):
         return value
-    digest = hmac.new(key, value.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
-    return PREFIX + digest[:16]
+    return PREFIX + digest.keyed(key, value.encode("utf-8", "surrogateescape"))[:16]

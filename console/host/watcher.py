@@ -252,11 +252,16 @@ class Watcher:
             return
         self._hand_at = now + HAND_S
         accounted = self._look.pids if self._live is not None and self._look is not None else set()
-        if not self._newcomers.may_be_runs(now, accounted) and self._hand_known and now < self._hand_latest:
+        anybody = self._newcomers.may_be_runs(now, accounted)
+        whole = not self._hand_known or now >= self._hand_latest
+        if not anybody and not whole:
             return
-        self._hand_latest = now + HAND_AT_MOST_S
+        # Of a run that is known already the newcomer may be kin, which its command line alone does not tell.
+        ask = None if whole or self._hand else self._newcomers.possible
+        if whole:
+            self._hand_latest = now + HAND_AT_MOST_S
         ours = [record for record in self._runs.newest() if record["keeper_alive"] or record["main_alive"]]
-        self._hand_job = background.Job(lambda: find_by_hand(self.spec, ours), HAND_TIMEOUT_S)
+        self._hand_job = background.Job(lambda: find_by_hand(self.spec, ours, ask), HAND_TIMEOUT_S)
 
     def _take_hand(self, now: float) -> None:
         job = self._hand_job
@@ -266,6 +271,8 @@ class Watcher:
         if job.error:
             detail = f"the processes could not be looked through: discovery {job.error}"
             self._offer({"ev": "warn", "bt": procfs.boottime(), "reason": "unknown", "detail": detail})
+        elif job.result is None:
+            return  # nobody of a run among those who are new: all is as it was
         else:
             self._hand = job.result
         self._hand_known = True
@@ -366,14 +373,23 @@ class Watcher:
         return self._peak[index]
 
 
-def find_by_hand(spec: Dict[str, Any], ours: List[records.Record]) -> List[Dict[str, Any]]:
-    """Return HandRun dicts of everything that matches and is not below a keeper or main process of `ours`."""
+def find_by_hand(
+    spec: Dict[str, Any], ours: List[records.Record], newcomers_only: Optional[Set[int]] = None
+) -> Optional[List[Dict[str, Any]]]:
+    """Return HandRun dicts of everything that matches and is not below a keeper or main process of `ours`.
+
+    `newcomers_only`: look no further, and return None, unless one of these may be of a run.
+    """
+    log_glob = naming.log_glob(spec["log"])
+    match = spec.get("match") or ()
+    if newcomers_only is not None and not discover.may_be_of_a_run(newcomers_only, match, log_glob):
+        return None
     stats = procfs.table()
     roots = {record[key]["pid"] for record in ours for key in ("keeper", "main") if record[key + "_alive"]}
     return discover.find_runs(
-        spec.get("match") or (),
+        match,
         exclude_pids=roots | procfs.descendants(roots, stats),
-        log_glob=naming.log_glob(spec["log"]),
+        log_glob=log_glob,
         cwd=spec.get("cwd") or "",
     )
 

@@ -18,6 +18,10 @@ LIMIT_BYTES = 16 * 1024 * 1024
 _READ_BYTES = 65536
 
 
+# Made once: with these options json.dumps would make an encoder for each line.
+_words = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
 class Overflow(Exception):
     """The console has stopped reading."""
 
@@ -105,8 +109,7 @@ class Outbox:
 
 def encode(obj: Dict[str, Any]) -> bytes:
     # Undecodable bytes of file names and arguments live as lone surrogates here, which no JSON may carry: "?" is sent.
-    text = json.dumps(obj, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "replace") + b"\n"
+    return _words(obj).encode("utf-8", "replace") + b"\n"
 
 
 def decode(line: bytes) -> Optional[Dict[str, Any]]:

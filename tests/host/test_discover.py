@@ -68,6 +68,24 @@ def test_run_by_hand_is_found_with_its_script_log_and_children(lab: Lab) -> None
     assert run["cwd"] == str(lab.work)
 
 
+def test_only_what_a_run_begins_with_is_worth_looking_through_all_processes(lab: Lab) -> None:
+    lab.trainer("print('ready'); time.sleep(600)")
+    template = str(lab.work / "train_*.log")
+    run = lab.start(sys.executable, str(lab.work / lab.trainer_name))
+    worker = lab.start(sys.executable, "-c", SPAWNED)
+    with open(lab.work / "train_x.log", "wb") as log:
+        writer = lab.start(sys.executable, "-c", "import time; time.sleep(600)", stdout=log)
+    stranger = lab.start(sys.executable, "-c", "import time; time.sleep(600)")
+    until(lambda: all(procfs.argv(each.pid) for each in (run, worker, writer, stranger)))
+
+    asked = {
+        each.pid: discover.may_be_of_a_run([each.pid], [lab.trainer_name], template)
+        for each in (run, worker, writer, stranger)
+    }
+
+    assert asked == {run.pid: True, worker.pid: True, writer.pid: True, stranger.pid: False}
+
+
 def test_shell_with_other_children_is_not_kin(lab: Lab) -> None:
     lab.trainer("print('ready'); time.sleep(600)")
     lab.script(

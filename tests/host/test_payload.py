@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from console.host import loader
-from console.link.payload import build_payload, entry_line
+from console.link.payload import build_payload, entry_line, without_remarks
 from tests.host.agentprocess import Agent, pythons
 
 
@@ -21,6 +21,14 @@ def test_payload_is_ascii_and_the_same_for_the_same_sources() -> None:
     assert first.isascii()
     assert build_payload() == first
     assert len(first) < 250_000
+
+
+def test_remarks_go_but_for_those_that_say_whose_a_module_is() -> None:
+    source = "# Copyright (c) Somebody\n# as follows\n\nx = 1  # one\n  # more\nif x:\n    # why\n    y = 2\n"
+
+    lean = without_remarks(source)
+
+    assert lean == "# Copyright (c) Somebody\n# as follows\n\nx = 1  # one\n\nif x:\n\n    y = 2\n"
 
 
 def test_entry_line_carries_any_argument_as_one_line_of_ascii() -> None:
@@ -98,7 +106,6 @@ def keep_sources(monkeypatch: pytest.MonkeyPatch, toy: str) -> None:
     own = Path(loader.__file__).read_text("utf-8")
     sources = {"dflash_host": "", "dflash_host.loader": own, "dflash_host.toy": toy}
     packed = zlib.compress(json.dumps(sources).encode("ascii"))
-    monkeypatch.setattr(loader, "pack_sources", sources)
     monkeypatch.setattr(loader, "pack", base64.b64encode(packed))
 
 
