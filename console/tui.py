@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -103,15 +104,32 @@ async def _run(engine: Engine, app: _App) -> int:
     watching = asyncio.create_task(_watch(engine, app.painted))
     settling = asyncio.create_task(_settle(app.painted))
     watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGHUP, signal.SIGTERM):  # a closed pane is a quit: what we started is tidied up
-        loop.add_signal_handler(number, app.exit)
-    try:
-        await app.run_async()
-    finally:
-        settling.cancel()
-        watching.cancel()
-        await asyncio.wait([watching, settling])
+    with _ended_by_signals(app):
+        try:
+            await app.run_async()
+        finally:
+            settling.cancel()
+            watching.cancel()
+            await asyncio.wait([watching, settling])
     if not watching.cancelled() and (failure := watching.exception()) is not None:
         raise failure
     return app.return_code or Exit.OK
+
+
+@contextmanager
+def _ended_by_signals(app: _App) -> Iterator[None]:
+    """Let a signal that ends us be a quit, once and again: what was started is tidied up.
+
+    Not by the loop's own handlers, which leave the default action behind when the loop ends: a closed terminal sends
+    SIGHUP twice, and the second one would end the tidying.
+    """
+    loop = asyncio.get_running_loop()
+    before = {
+        number: signal.signal(number, lambda *_: loop.call_soon_threadsafe(app.exit))
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -27,16 +27,29 @@ def run(*, fault: str | None, serve: Path | None, speed: float, ascii_only: bool
         return Exit.OK
     if serve is not None:
         return _serve(serve, fault, speed)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _ENDING:
         signal.signal(number, _leave)  # a closed terminal, too, ends what the demo has started
     with tempfile.TemporaryDirectory(prefix="dflash-demo-") as folder, DemoHost(Path(folder), speed=speed) as host:
         starter = threading.Thread(target=_start_first_run, args=(host, fault), daemon=True)
         starter.start()
-        return _screen(host, ascii_only=ascii_only, light=light)
+        try:
+            return _screen(host, ascii_only=ascii_only, light=light)
+        finally:
+            _end_undisturbed()
+
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 def _leave(number: int, _frame: object) -> None:
+    _end_undisturbed()
     sys.exit(128 + number)
+
+
+def _end_undisturbed() -> None:
+    """Let no further signal end the tidying, which takes seconds at most: a closed terminal sends SIGHUP twice."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _screen(host: DemoHost, *, ascii_only: bool, light: bool) -> int:

@@ -31,6 +31,7 @@ GPUS = 8
 _CUT_S = 20.0
 _PIPE_BYTES = 65536
 _STOP_S = 5.0
+_DEATH_S = 5.0
 _CHUNK_BYTES = 64 * 1024
 _KEEPER_STARTS_WITHIN_S = 3.0
 
@@ -299,10 +300,18 @@ class DemoHost:
                 break
             threading.Event().wait(0.02)
         table = procfs.table()
-        for _, pid, _start in self._keepers():
-            _kill([pid, *procfs.descendants([pid], table)])
+        killed = {
+            each: table[each].start
+            for _, pid, _start in self._keepers()
+            for each in [pid, *procfs.descendants([pid], table)]
+            if each in table
+        }
         for run in discover.find_runs([str(self._home / "train_dflash_pipeline.py")]):
-            _kill([each["pid"] for each in run["pids"]])
+            killed |= {each["pid"]: each["start"] for each in run["pids"]}
+        _kill(killed)
+        deadline = procfs.boottime() + _DEATH_S  # until then they write, and a folder that is written to can't go
+        while any(procfs.is_alive(*each) for each in killed.items()) and procfs.boottime() < deadline:
+            threading.Event().wait(0.02)
 
     def _is_starting_one(self) -> bool:
         """Whether a request was taken whose keeper has not yet written who it is."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,6 +95,44 @@ def test_run_that_ignores_term_is_ended_all_the_same(tmp_path: Path) -> None:
         assert Console(host).restart().code == 0
 
     assert processes_of(folder) == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_screen_that_is_told_to_end_again_and_again_still_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    """As by a terminal that is closed, whose shell and whose kernel send a SIGHUP each."""
+    screen, terminal = os.openpty()
+    termios.tcsetwinsize(terminal, (36, 120))
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "console.start", "demo", "--speed", "8"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(tmp_path), "TERM": "xterm"},
+        stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
+    )  # fmt: skip
+    os.close(terminal)
+    shown = bytearray()
+
+    def read() -> None:
+        if select.select([screen], [], [], 0)[0]:
+            with contextlib.suppress(OSError):  # nobody has it open any more
+                shown.extend(os.read(screen, 1 << 16))
+
+    def runs() -> bool:
+        read()
+        return b"slammed1" in shown and any(tmp_path.glob("dflash-demo-*/host/train_slammed1.log"))
+
+    def ended() -> bool:
+        with contextlib.suppress(ProcessLookupError):
+            demo.send_signal(number)
+        read()
+        return demo.poll() is not None
+
+    until(runs, 20)
+
+    until(ended, 20)
+    os.close(screen)
+
+    assert demo.returncode == 0, shown[-2000:]
+    assert processes_of(tmp_path) == {}
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
