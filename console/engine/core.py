@@ -74,6 +74,7 @@ class Engine:
         self.playback = tape
         self.operator, self.origin, self.read_only = operator, origin, read_only
         self.on_change: list[Callable[[], None]] = []
+        self.on_lines: list[Callable[[], None]] = []
         self.log = LogBuffer()
         self.series: dict[str, Series] = {}
         self.hello: protocol.Hello | None = None
@@ -95,7 +96,14 @@ class Engine:
             tape.attach(self._on_link, self._rewind)
         self._state = machine.start(name, target, operator=operator, read_only=read_only, label=self._link.label)
         self._following = Following(
-            self._link, target.metrics, self.log, self.series, self._feed, self.now, self._ask_recorder
+            self._link,
+            target.metrics,
+            self.log,
+            self.series,
+            self._feed,
+            self.now,
+            self._ask_recorder,
+            self._tell_lines,
         )
         self._outside = OutsideAsking(self._link)
         self.logs = LogReader(self._link, target.log or "", self.now)
@@ -541,8 +549,14 @@ class Engine:
         self._announce = None
         self._told_at = asyncio.get_running_loop().time()
         self._changed.set()
+        self._call(self.on_change)
+
+    def _tell_lines(self) -> None:
+        self._call(self.on_lines)
+
+    def _call(self, listeners: list[Callable[[], None]]) -> None:
         try:
-            for listener in list(self.on_change):
+            for listener in list(listeners):
                 listener()
         except Exception as bug:  # noqa: BLE001 - mostly called by a timer: see _break
             self._break(bug)

@@ -9,15 +9,19 @@ import asyncio
 import itertools
 import logging
 import random
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
 
 from console import protocol
 from console.config import Metrics
 from console.engine import gpucurves, requests
 from console.engine.growth import GrowthIndex
-from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, WHOLE_BYTES, LogFlow, Taken
-from console.engine.reading import Reading
+from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, WHOLE_BYTES, LogFlow, Shown, Taken
+from console.engine.reading import AHEAD_BYTES, Reading
 from console.engine.replay import Replay
 from console.link import retries
 from console.link.link import Link
@@ -29,7 +33,7 @@ from console.state.formatrules import Kind
 from console.state.lasting import is_noteworthy
 from console.state.linekind import is_error
 from console.state.lines import RawLine
-from console.state.logbuffer import Entry, EntryKind, LogBuffer
+from console.state.logbuffer import EntryKind, LogBuffer
 from console.state.metrics import Sample
 from console.state.series import Series
 from console.state.stamps import read_stamp
@@ -51,6 +55,12 @@ class _Outline:
     """Offset and bytes at some places between."""
 
 
+class ErrorLine(NamedTuple):
+    number: int
+    offset: int
+    text: str
+
+
 class Following:
     """Follows at most one log; says what it reads as events."""
 
@@ -63,12 +73,18 @@ class Following:
         feed: Callable[[events.Event], None],
         now: Callable[[], float],
         recorder: Callable[[str], protocol.Recorder],
+        on_lines: Callable[[], None] = lambda: None,
     ) -> None:
-        """`recorder` makes the question for a run's flight recorder."""
+        """`recorder` makes the question for a run's flight recorder; `on_lines` is called when the buffer has more."""
         self.tasks: asyncio.TaskGroup | None = None
         self._link, self._feed, self._now, self._recorder = link, feed, now, recorder
         self._flow = LogFlow(metrics, buffer, series)
-        self._reading = Reading(self._take, lambda count: link.bulk_send(protocol.LogCredit(bytes=count)))
+        self._on_lines = on_lines
+        self._reading = Reading(
+            self._show, lambda count: link.bulk_send(protocol.LogCredit(bytes=count)), self._understand
+        )
+        self._shown: deque[Shown] = deque()
+        """What is in the buffer and was not understood yet."""
         self._buffer, self._series = buffer, series
         self._wanted: events.FollowLog | None = None
         self._bulk_up = False
@@ -78,9 +94,10 @@ class Following:
         self._chance = random.Random()
         self._growth: dict[str, GrowthIndex] = {}
         self._bt_offset_s = self._zone_s = self._wall_offset_s = 0.0
-        self._first_error: Entry | None = None
-        self._scanned = 0
-        self._tail_said = (-1, 0.0)
+        self._first_error: ErrorLine | None = None
+        self._understood_to = 0
+        """Lines of the buffer before this number were understood."""
+        self._tail_said, self._tail_said_at = (-1, -1), 0.0
         self._run_over = False
         self._record: protocol.RunRecord | None = None
         self._marked: set[str] = set()
@@ -103,7 +120,8 @@ class Following:
 
     def bulk_down(self) -> None:
         self._bulk_up, self._attached = False, False
-        self._reading.drop()  # the next agent is told how far it was read
+        # The next agent is told how far it was shown; what was shown is understood when the host is heard again.
+        self._reading.begin(AHEAD_BYTES, sum(shown.came_bytes for shown in self._shown))
         if self._attaching is not None:
             self._attaching.cancel()
             self._attaching = None
@@ -128,19 +146,21 @@ class Following:
 
     def follow(self, wanted: events.FollowLog) -> None:
         self._wanted = wanted
-        self._reading.drop()
+        self._shown.clear()
+        self._reading.begin(AHEAD_BYTES)
         self._flow.begin(wanted.path, wanted.pid)
         self._attached = False
         self._first_error = None
         self._marked, self._caught_up = set(), False
         self._mark()
-        self._scanned = self._buffer.end
-        self._tail_said = (-1, 0.0)
+        self._understood_to = self._buffer.end
+        self._tail_said, self._tail_said_at = (-1, -1), 0.0
         self._attach_soon()
 
     def stop(self, effect: events.StopFollowing) -> None:
         if self._wanted is not None and self._wanted.follow == effect.follow:
             self._wanted = None
+            self._shown.clear()
 
     def read_head(self, effect: events.ReadHead) -> None:
         started(self.tasks, self._tell_step_times(effect), "read-head")
@@ -255,34 +275,56 @@ class Following:
     # -- what comes in ------------------------------------------------------------------------------------------------
 
     def take(self, event: protocol.LogEvent, data: bytes, now: float) -> None:
+        """Show what has come and then understand it, in its turn."""
         self._reading.put(event, data, now)
 
-    def _take(self, event: protocol.LogEvent, data: bytes, now: float) -> None:
+    def _show(self, event: protocol.LogEvent, data: bytes, now: float) -> bool:
         wanted = self._wanted
         if wanted is None or not self._attached or event.path != wanted.path:
-            return
-        taken = self._flow.take(event, data, self._written_at, now)
-        self._feed(events.LogSaid(at=now, follow=wanted.follow, log=event))
-        if data:
+            return False
+        version = self._buffer.version
+        self._shown.append(self._flow.show(event, data, self._written_at, now))
+        if self._buffer.version != version:
+            self._on_lines()
+        return True
+
+    def _understand(self, has_time: Callable[[], bool]) -> int | None:
+        """Go on with the oldest of what was shown; return its bytes once it is done, None where nothing waits."""
+        wanted = self._wanted
+        if not self._shown or wanted is None or not self._attached:
+            return None
+        shown = self._shown[0]
+        taken = self._flow.understand(shown, has_time)
+        if taken.is_whole:
+            self._shown.popleft()
+        self._say(wanted, shown, taken)
+        return shown.came_bytes if taken.is_whole else 0
+
+    def _say(self, wanted: events.FollowLog, shown: Shown, taken: Taken) -> None:
+        """Tell what a chunk, or the part of it that was understood, means."""
+        event = shown.event
+        if not taken.is_whole:
+            event = msgspec.structs.replace(event, n=taken.read_until - event.offset)
+        self._feed(events.LogSaid(at=shown.now, follow=wanted.follow, log=event))
+        if event.n:
             self._say_history(wanted, taken.history)
             if taken.live or not taken.history:  # without any sample, too: lines were read
                 self._say_samples(wanted, taken.live, is_history=False)
         if taken.phase:
-            self._feed(events.PhaseSeen(at=now, follow=wanted.follow, text=taken.phase))
+            self._feed(events.PhaseSeen(at=shown.now, follow=wanted.follow, text=taken.phase))
+        self._understood_to = taken.first_number + len(taken.lines)
         if taken.lines:
             self._scan_lines(taken)
-        self._say_history_read(wanted, event, event.offset + len(data))
-        was_caught_up, self._caught_up = (
-            self._caught_up,
-            event.size is not None and event.offset + len(data) >= event.size,
-        )
+        self._say_history_read(wanted, shown, taken.read_until)
+        was_caught_up = self._caught_up
+        self._caught_up = event.size is not None and taken.read_until >= event.size
         self._mark()
         if self._run_over or (self._caught_up and not was_caught_up):
             self._say_tail(at_once=True)
 
-    def _say_history_read(self, wanted: events.FollowLog, event: protocol.LogEvent, read_until: int) -> None:
+    def _say_history_read(self, wanted: events.FollowLog, shown: Shown, read_until: int) -> None:
         """Tell once that all is read which was there when the log was asked for; a file that isn't there has none."""
-        if self._told_history or (event.size is not None and read_until < (self._flow.history_until or 0)):
+        if self._told_history or (shown.event.size is not None and read_until < (shown.history_until or 0)):
             return
         self._told_history = True
         self._feed(events.HistoryRead(at=self._now(), follow=wanted.follow))
@@ -335,21 +377,17 @@ class Following:
     def _scan_lines(self, taken: Taken) -> None:
         """Note the first error line since the last step, which a step that follows calls handled, and what lasts."""
         last_step = max((s.offset for s in taken.samples if s.kind is Kind.STEP), default=None)
-        if last_step is not None and self._first_error is not None and (self._first_error.offset or 0) < last_step:
+        if last_step is not None and self._first_error is not None and self._first_error.offset < last_step:
             self._first_error = None
         noted: list[events.LogLine] = []
-        for number in range(max(self._scanned, self._buffer.first), self._buffer.end):
-            entry = self._buffer.line(number)
-            if entry is None or entry.kind is not EntryKind.LINE:
+        for number, line in enumerate(taken.lines, taken.first_number):
+            if is_noteworthy(line.text):
+                noted.append(events.LogLine(line.offset, line.text))
+            if not is_error(line.text):
                 continue
-            if is_noteworthy(entry.text):
-                noted.append(events.LogLine(entry.offset or 0, entry.text))
-            if not is_error(entry.text):
-                continue
-            if self._first_error is None and (last_step is None or (entry.offset or 0) > last_step):
-                self._first_error = entry
+            if self._first_error is None and (last_step is None or line.offset > last_step):
+                self._first_error = ErrorLine(number, line.offset, line.text)
                 self._say_tail(at_once=True)
-        self._scanned = self._buffer.end
         if noted and self._wanted is not None:
             is_live = taken.live != () or not taken.history
             self._feed(
@@ -360,26 +398,32 @@ class Following:
 
     def _say_tail(self, *, at_once: bool = False) -> None:
         """Tell the newest lines, when they are new, at most four times a second."""
-        version, said_at = self._tail_said
-        now = self._now()
-        if self._wanted is None or self._buffer.version == version or (not at_once and now - said_at < _TAIL_EVERY_S):
+        now, newest = self._now(), (self._buffer.version, self._known_end)
+        if self._wanted is None or newest == self._tail_said:
             return
-        self._tail_said = (self._buffer.version, now)
+        if not at_once and now - self._tail_said_at < _TAIL_EVERY_S:
+            return
+        self._tail_said, self._tail_said_at = newest, now
         first = self._first_error
         self._feed(
             events.LogTail(
                 at=now,
                 follow=self._wanted.follow,
-                lines=tuple(events.LogLine(offset, text) for offset, text in self._tail(_TAIL_LINES)),
-                first_error=events.LogLine(first.offset or 0, first.text) if first is not None else None,
+                lines=tuple(events.LogLine(offset, text) for offset, text in self._tail(self._known_end, _TAIL_LINES)),
+                first_error=events.LogLine(first.offset, first.text) if first is not None else None,
             )
         )
 
-    def _tail(self, count: int) -> list[tuple[int, str]]:
+    @property
+    def _known_end(self) -> int:
+        """One past the last line that was understood, and its marks."""
+        return self._understood_to if self._shown else self._buffer.end
+
+    def _tail(self, end: int, count: int) -> list[tuple[int, str]]:
         found: list[tuple[int, str]] = []
-        if (live := self._buffer.live) is not None:
+        if end == self._buffer.end and (live := self._buffer.live) is not None:
             found.append((live.offset, live.text))
-        for number in range(self._buffer.end - 1, self._buffer.first - 1, -1):
+        for number in range(end - 1, self._buffer.first - 1, -1):
             if len(found) >= count:
                 break
             entry = self._buffer.line(number)
@@ -388,12 +432,12 @@ class Following:
         return found[::-1]
 
     def last_lines(self, count: int) -> list[str]:
-        return [text for _, text in self._tail(count)]
+        return [text for _, text in self._tail(self._buffer.end, count)]
 
     def first_error(self) -> tuple[int, int, str] | None:
         """Return (line number from 1, byte offset, text); the number counts from where we began to read."""
         first = self._first_error
-        return (first.number + 1, first.offset or 0, first.text) if first is not None else None
+        return (first.number + 1, first.offset, first.text) if first is not None else None
 
 
 def _pieces(reply: protocol.Reply, data: bytes) -> list[tuple[int, bytes]]:

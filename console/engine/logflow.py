@@ -1,5 +1,6 @@
 """One run's log as it arrives: bytes into lines, samples and series, with the place to resume from.
 
+Lines are shown first and understood later (`show`, `understand`): what they mean takes ten times as long to find out.
 Knows nothing of connections: it says which operation to send (`follow_operation`) and takes what comes back (`take`).
 """
 
@@ -37,21 +38,51 @@ NAMED_MAX = 32
 _NAMED_POINTS = 1024
 _NAMED_RECENT = 64
 
+_STRIDE = 8
+"""Lines between two looks at the clock: half a millisecond of step lines."""
+
 Clock = Callable[[RawLine], float | None]
 """A line -> when it was written, console wall clock; None where nobody knows."""
 
 
+@dataclass(slots=True)
+class Shown:
+    """A chunk whose lines are in the buffer, and what is needed to understand them later."""
+
+    event: LogEvent
+    now: float
+    came_bytes: int
+    lines: list[RawLine] = field(default_factory=list)
+    live_from: int = 0
+    """Index of the first line that was written while we watched; those before it are history."""
+    timed: list[bool] = field(default_factory=list)
+    """For each line of history whether somebody knows when it was written."""
+    unfinished: RawLine | None = None
+    first_number: int = 0
+    """That of its first line in the buffer."""
+    history_until: int | None = None
+    has_jumped: bool = False
+    """Bytes were left out before it."""
+    understood: int = 0
+    """Lines of it that were understood."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a chunk of the log brought; a chunk that spans the place where history ends brings both kinds."""
+    """What a part of the log brought; one that spans the place where history ends brings both kinds."""
 
     history: tuple[Sample, ...] = ()
     """Of lines written before we came."""
     live: tuple[Sample, ...] = ()
-    lines: int = 0
+    lines: tuple[RawLine, ...] = ()
+    """The lines that it stands for, the overwritten states of bars left out."""
+    first_number: int = 0
+    """That of the first of them in the buffer."""
+    read_until: int = 0
+    """Byte offset."""
+    is_whole: bool = True
+    """Nothing of the chunk is left to be understood."""
     phase: str = ""
-    restarted: bool = False
-    """The file was truncated or replaced: offsets begin anew."""
 
     @property
     def samples(self) -> tuple[Sample, ...]:
@@ -125,9 +156,7 @@ class LogFlow:
         samples: list[Sample] = []
         for line in splitter.feed(data, 0, now):
             samples += self._history(line, clock)
-        for name, series in self.series.items():
-            if not name.startswith("gpu_"):
-                series.gap()
+        self._gap()
         return tuple(samples)
 
     def take_between(self, pieces: Iterable[tuple[int, bytes]], clock: Clock, now: float) -> None:
@@ -144,40 +173,75 @@ class LogFlow:
 
     def take(self, event: LogEvent, data: bytes, clock: Clock, now: float) -> Taken:
         """Take a chunk (or a pure status) of the followed file."""
-        restarted = event.state in ("truncated", "rotated")
-        if restarted:
+        return self.understand(self.show(event, data, clock, now))
+
+    def show(self, event: LogEvent, data: bytes, clock: Clock, now: float) -> Shown:
+        """Put a chunk's lines into the buffer, a tenth of the work: who opens a log sees its newest lines at once.
+
+        Every chunk is to be given to `understand`, in this order.
+        """
+        if event.state in ("truncated", "rotated"):
             self._restart(event, now)
         if self.history_until is None and event.size is not None:
             self.history_until = event.size
         if event.dev is not None:
             self.dev, self.inode = event.dev, event.inode
+        shown = Shown(event, now, len(data), history_until=self.history_until, first_number=self.buffer.end)
         if not data:
-            return Taken(restarted=restarted)
+            return shown
         if event.offset > self.next_offset:
             self._jump(event, now)
+            shown.has_jumped = True
         elif event.offset < self.next_offset:  # sent twice: an answer that came late, and that of the next request
             data = data[self.next_offset - event.offset :]
-            event = msgspec.structs.replace(event, offset=self.next_offset)
-        lines = self._splitter.feed(data, event.offset, now)
+            shown.event = event = msgspec.structs.replace(event, offset=self.next_offset, n=len(data))
         self._before = (self._before + data)[-FINGERPRINT_BYTES:]
+        for line in self._splitter.feed(data, event.offset, now):
+            if not self._is_live(line):
+                at = clock(line)
+                shown.timed.append(at is not None)
+                line = line if at is None else msgspec.structs.replace(line, at=at)
+            shown.lines.append(line)
+        shown.live_from = len(shown.timed)
+        shown.first_number = self.buffer.end
+        self.buffer.append(shown.lines)
+        shown.unfinished = self._splitter.live()
+        self.buffer.set_live(shown.unfinished)
+        return shown
+
+    def understand(self, shown: Shown, has_time: Callable[[], bool] = lambda: True) -> Taken:
+        """Read samples from what was shown, until it is done or there is no more time: then it is to be called again.
+
+        At least `_STRIDE` lines are read.
+        """
+        if shown.has_jumped:
+            self._gap()
+            shown.has_jumped = False
         samples: dict[bool, list[Sample]] = {False: [], True: []}
-        placed = []
-        for line in lines:
-            if self._is_live(line):
-                placed.append(line)
-                samples[True] += self._sample(line, live=True)
-                continue
-            at = clock(line)
-            placed.append(line if at is None else msgspec.structs.replace(line, at=at))
-            samples[False] += self._sample(placed[-1], live=False, timed=at is not None)
-        added = self.buffer.append(placed)
-        self._tell_given_up(now)
-        live = self._splitter.live()
-        self.buffer.set_live(live)
-        if live is not None:
-            is_live = self._is_live(live)
-            samples[is_live] += self._sample(live, live=is_live)
-        return Taken(tuple(samples[False]), tuple(samples[True]), added, self._phase(placed, live), restarted)
+        first, count = shown.understood, len(shown.lines)
+        while shown.understood < count:
+            index = shown.understood
+            is_live = index >= shown.live_from
+            samples[is_live] += self._sample(shown.lines[index], live=is_live, timed=is_live or shown.timed[index])
+            shown.understood += 1
+            if (shown.understood - first) % _STRIDE == 0 and not has_time():
+                break
+        is_whole = shown.understood == count
+        unfinished = shown.unfinished if is_whole else None
+        if unfinished is not None:
+            is_live = shown.history_until is None or unfinished.end_offset > shown.history_until
+            samples[is_live] += self._sample(unfinished, live=is_live)
+        self._tell_given_up(shown.now)
+        read = shown.lines[first : shown.understood]
+        return Taken(
+            history=tuple(samples[False]),
+            live=tuple(samples[True]),
+            lines=tuple(line for line in read if not line.frame),
+            first_number=shown.first_number + sum(not line.frame for line in shown.lines[:first]),
+            read_until=shown.event.offset + shown.event.n if is_whole else read[-1].end_offset,
+            is_whole=is_whole,
+            phase=self._phase(read, unfinished),
+        )
 
     def _tell_given_up(self, now: float) -> None:
         """Say once that the format of the config is not used any more."""
@@ -210,6 +274,8 @@ class LogFlow:
             self.buffer.note(f"the log begins {event.offset:,} bytes above this line", now)
         self.buffer.append(self._splitter.reset(event.offset, mid_line=event.skipped_from is None))
         self._before = b""
+
+    def _gap(self) -> None:
         for name, series in self.series.items():
             if not name.startswith("gpu_"):
                 series.gap()

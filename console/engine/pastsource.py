@@ -52,6 +52,7 @@ class PastSource:
         self.series = series
         self.log = log
         self.on_change: list[Callable[[], None]] = []
+        self.on_lines: list[Callable[[], None]] = []
         self.bells: list[RingBell] = []
 
     @property

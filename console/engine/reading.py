@@ -1,6 +1,8 @@
 """The log is read a slice at a time, so that keys and paints have their turn however fast it grows.
 
-Owns what has come and was not read yet, and the credit that is given for more. Knows nothing of what reading means.
+Reading is showing and then understanding. What waits is shown before anything more is understood: who opens a log wants
+its newest lines. Owns what has come and was not shown yet, and the credit that is given for more. Knows nothing of what
+showing and understanding mean.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from console.engine.logflow import CREDIT_BYTES
+from console.engine.logflow import CREDIT_BYTES, WHOLE_BYTES
 from console.protocol import LogEvent
 
 Piece = tuple[LogEvent, bytes, float]
@@ -24,25 +26,36 @@ TURN_S = 0.005
 REST = 1.0
 """Reading may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would count
 others' work as ours, and the log would fall behind."""
-FLOOD_REST = 2.0
-"""In a flood a third: nobody reads it all, and what is too much is skipped by the host."""
+FLOOD_REST = 4.0
+"""In a flood a fifth: nobody reads it all, and what is too much is skipped by the host."""
 FLOOD_S = 4.0
 """So much more CPU time than its lasting share, and it is a flood: a log that is opened takes less, also on a busy
 machine."""
-LASTING_SHARE = 1 / 3
+LASTING_SHARE = 1 / 5
 OWED_BYTES = CREDIT_BYTES // 4
 """Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
+AHEAD_BYTES = WHOLE_BYTES + (1 << 20)
+"""For so much of a log that is opened credit is given when it is shown, for what follows when it is understood: all
+that was there, and what comes while that is understood, is seen at once, and a flood waits at the host."""
 
 
 class Reading:
-    """Hands pieces to `read` in their order; says by `give_credit` how many bytes more may come."""
+    """Hands pieces to `show` in their order; says by `give_credit` how many bytes more may come."""
 
-    def __init__(self, read: Callable[[LogEvent, bytes, float], None], give_credit: Callable[[int], None]) -> None:
-        self._read, self._give_credit = read, give_credit
+    def __init__(
+        self,
+        show: Callable[[LogEvent, bytes, float], bool | None],
+        give_credit: Callable[[int], None],
+        understand: Callable[[Callable[[], bool]], int | None] = lambda has_time: None,
+    ) -> None:
+        """`show` returns True where something is left to be understood. `understand` goes on for as long as its
+        argument says that there is time; it returns how many of the shown bytes it is done with, None where nothing is
+        left."""
+        self._show, self._give_credit, self._understand = show, give_credit, understand
         self._unread: deque[Piece] = deque()
-        self._owed_bytes = 0
         self._next: asyncio.Handle | None = None
         self._spent_s = self._spent_until = 0.0
+        self.begin(0)
 
     def put(self, event: LogEvent, data: bytes, now: float) -> None:
         """Read it at once where nothing waits, else in its turn."""
@@ -50,10 +63,15 @@ class Reading:
         if self._next is None:
             self._go_on()
 
-    def drop(self) -> None:
-        """Forget what was not read yet, and what is owed for it."""
+    def begin(self, ahead_bytes: int, stale_bytes: int = 0) -> None:
+        """Forget what was not shown yet, and what is owed for it: another connection counts anew.
+
+        `ahead_bytes`: so many are credited when they are shown. `stale_bytes`: so many of the connection before are
+        still to be understood.
+        """
         self._unread.clear()
-        self._owed_bytes = 0
+        self._ahead_bytes, self._done_bytes = ahead_bytes, -stale_bytes
+        self._shown_bytes = self._credited_bytes = 0
         if self._next is not None:
             self._next.cancel()
             self._next = None
@@ -61,15 +79,32 @@ class Reading:
     def _go_on(self) -> None:
         self._next = None
         began = time.thread_time()
-        while self._unread and self._next is None:
-            event, data, now = self._next_piece()
-            self._owe(len(data))
-            self._read(event, data, now)
+
+        def has_time() -> bool:
+            return time.thread_time() - began < TURN_S
+
+        while self._next is None and self._step(has_time):
             took_s = time.thread_time() - began
             if took_s >= TURN_S:  # also where nothing is left: what comes next waits
                 loop = asyncio.get_running_loop()
                 rest = FLOOD_REST if self._is_flooded(took_s, loop.time()) else REST
                 self._next = loop.call_later(took_s * rest, self._go_on)
+
+    def _step(self, has_time: Callable[[], bool]) -> bool:
+        """Do the next piece of work; False where there is none."""
+        if self._unread:
+            event, data, now = self._next_piece()
+            self._shown_bytes += len(data)
+            if not self._show(event, data, now):
+                self._done_bytes += len(data)
+            self._pay()
+            return True
+        done_bytes = self._understand(has_time)
+        if done_bytes is None:
+            return False
+        self._done_bytes += done_bytes
+        self._pay()
+        return True
 
     def _next_piece(self) -> Piece:
         """Take what waits together, as far as it is one piece of the log: who is behind catches up, since a piece costs
@@ -90,10 +125,10 @@ class Reading:
         self._spent_s = min(self._spent_s, 2 * FLOOD_S)
         return self._spent_s > FLOOD_S
 
-    def _owe(self, size_bytes: int) -> None:
-        self._owed_bytes += size_bytes
-        if self._owed_bytes >= OWED_BYTES:  # before that the host has enough left
-            owed, self._owed_bytes = self._owed_bytes, 0
+    def _pay(self) -> None:
+        owed = max(self._done_bytes, min(self._shown_bytes, self._ahead_bytes)) - self._credited_bytes
+        if owed >= OWED_BYTES:  # before that the host has enough left
+            self._credited_bytes += owed
             self._give_credit(owed)
 
 

@@ -91,6 +91,11 @@ class Source(Protocol):
         ...
 
     @property
+    def on_lines(self) -> list[Callable[[], None]]:
+        """Called in the event loop whenever the log buffer has changed, before anybody knows what its lines mean."""
+        ...
+
+    @property
     def log(self) -> LogBuffer: ...
 
     @property

@@ -133,6 +133,7 @@ async def test_answer_that_came_late_and_the_next_one_bring_each_line_once(never
         again = stage.link.follows[1]
         stage.chunk(b"three\nfo", 8)
         stage.chunk(b"three\nfour\n", again.offset)
+        await until_async(lambda: stage.following._flow.next_offset == 19)
 
         assert again.offset == 8
         assert stage.lines == ["one", "two", "three", "four"]
@@ -166,3 +167,63 @@ async def test_credit_that_is_owed_to_an_agent_that_is_gone_is_not_given_to_the_
         await until_async(lambda: len(stage.lines) == 2)
 
         assert stage.link.credits == [CREDIT_BYTES // 4] * 4
+
+
+def _steps(stage: Stage) -> list[int | None]:
+    return [sample.step for event in stage.of(events.SamplesSeen) for sample in event.samples]
+
+
+def _log_of(steps: int) -> bytes:
+    return "".join(f"step {n}/90000 | loss 2.5000 | 21000 tok/s\n" for n in range(1, steps + 1)).encode()
+
+
+async def test_log_that_is_opened_is_shown_long_before_all_of_it_is_understood() -> None:
+    async with _following(True) as stage:
+        await until_async(lambda: stage.link.follows)
+        stage.chunk(_log_of(2500), 0)
+
+        await until_async(lambda: len(stage.lines) == 2500)
+        known = len(_steps(stage))
+        await until_async(lambda: len(_steps(stage)) == 2500)
+
+        assert known < 1250
+        assert _steps(stage) == list(range(1, 2501))
+        assert len(stage.of(events.HistoryRead)) == 1
+        assert stage.fed.index(stage.of(events.HistoryRead)[0]) > stage.fed.index(stage.of(events.SamplesSeen)[-1])
+
+
+async def test_what_was_shown_before_a_cut_is_understood_when_the_host_is_heard_again() -> None:
+    async with _following(True, True) as stage:
+        await until_async(lambda: stage.link.follows)
+        log = _log_of(2501)
+        last = log.rindex(b"step")
+        stage.chunk(log[:last], 0)
+        await until_async(lambda: len(stage.lines) == 2500)
+
+        stage.following.bulk_down()
+        fed = len(stage.fed)
+        await asyncio.sleep(0.05)
+        fed_while_down = stage.fed[fed:]
+        stage.following.bulk_up()
+        await until_async(lambda: len(stage.link.follows) == 2)
+        stage.chunk(log[last:], stage.link.follows[1].offset)
+        await until_async(lambda: len(_steps(stage)) >= 2501)
+
+        assert not fed_while_down  # it would be taken for a word from the host
+        assert _steps(stage) == list(range(1, 2502))
+        assert len(stage.lines) == 2501
+
+
+async def test_tail_ends_with_the_last_line_that_was_understood() -> None:
+    async with _following(True) as stage:
+        await until_async(lambda: stage.link.follows)
+        stage.chunk(_log_of(2500), 0)
+
+        await until_async(lambda: len(stage.lines) == 2500)
+        stage.following.tick()
+        early, known = stage.of(events.LogTail)[0], _steps(stage)
+        await until_async(lambda: len(_steps(stage)) == 2500)
+
+        assert known[-1:] != [2500]
+        assert [line.text.split("/")[0] for line in early.lines[-1:]] == [f"step {step}" for step in known[-1:]]
+        assert stage.of(events.LogTail)[-1].lines[-1].text.startswith("step 2500/")

@@ -66,7 +66,7 @@ async def test_what_was_dropped_is_never_read() -> None:
     data = b"x" * (64 * SLICE_BYTES)
     flood.put(chunk(0, data), data, 0.0)
     seen = len(read)
-    flood.drop()
+    flood.begin(0)
     await asyncio.sleep(2 * reading.TURN_S)
 
     assert len(read) == seen < 64
@@ -124,7 +124,7 @@ async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pyt
     await until_async(lambda: read == [4])
 
     # 1.5 s and 3 s may be a log that is opened; more than 4 s within no time is a flood.
-    assert delays == [pytest.approx(1.5), pytest.approx(1.5), pytest.approx(3.0), pytest.approx(3.0)]
+    assert delays == [pytest.approx(1.5), pytest.approx(1.5), pytest.approx(6.0), pytest.approx(6.0)]
 
 
 async def test_who_is_behind_reads_what_came_meanwhile_as_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,3 +175,57 @@ async def test_what_a_status_says_is_not_lost_among_what_waits(monkeypatch: pyte
     await until_async(lambda: len(states) == 4)
 
     assert states == [("following", 2), ("following", 2), ("truncated", 0), ("following", 2)]
+
+
+async def test_all_that_came_is_shown_before_more_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s = [0.0]
+    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
+    did: list[str] = []
+    waiting: list[int] = []
+
+    def show(event: LogEvent, data: bytes, now: float) -> bool:
+        did.append(f"show {event.offset}")
+        waiting.append(event.offset)
+        cpu_s[0] += 0.001
+        return True
+
+    def understand(has_time: Callable[[], bool]) -> int | None:
+        if not waiting:
+            return None
+        did.append(f"understand {waiting.pop(0)}")
+        cpu_s[0] += 0.02
+        return 2
+
+    reads = Reading(show, lambda count: None, understand)
+    for offset in (0, 2, 4):
+        reads.put(chunk(offset, b"x\n", skipped_from=0), b"x\n", 0.0)
+
+    await until_async(lambda: len(did) == 6)
+
+    assert did == ["show 0", "understand 0", "show 2", "show 4", "understand 2", "understand 4"]
+
+
+async def test_what_follows_the_opening_is_credited_when_it_is_understood() -> None:
+    credit: list[int] = []
+    waiting: list[int] = []
+    may_understand = [False]
+
+    def show(event: LogEvent, data: bytes, now: float) -> bool:
+        waiting.append(len(data))
+        return True
+
+    def understand(has_time: Callable[[], bool]) -> int | None:
+        return waiting.pop(0) if waiting and may_understand[0] else None
+
+    reads = Reading(show, credit.append, understand)
+    reads.begin(2 * OWED_BYTES)
+    for number in range(4):
+        reads.put(chunk(number * OWED_BYTES, b"x" * OWED_BYTES), b"x" * OWED_BYTES, 0.0)
+    await until_async(lambda: sum(waiting) == 4 * OWED_BYTES)
+    opened = sum(credit)
+    may_understand[0] = True
+    reads.put(chunk(4 * OWED_BYTES, b"end"), b"end", 0.0)
+    await until_async(lambda: not waiting)
+
+    assert opened == 2 * OWED_BYTES
+    assert sum(credit) == 4 * OWED_BYTES

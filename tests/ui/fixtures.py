@@ -97,6 +97,7 @@ class FakeSource:
     ) -> None:
         self.snapshot = snapshot
         self.on_change: list[Callable[[], None]] = []
+        self.on_lines: list[Callable[[], None]] = []
         self.log = log if log is not None else LogBuffer()
         self.logs: LogSource = NoLogs()
         self.bells: list[RingBell] = []

@@ -136,6 +136,8 @@ def launches(n: int) -> str:
 
 def one_line(text: str) -> str:
     """Free text on one row: control characters become visible, line breaks blanks."""
+    if text.isprintable():  # nearly all: nothing of what follows would change it
+        return text
     out = []
     for char in text:
         code = ord(char)

@@ -35,8 +35,8 @@ from console.ui.widgets.lines import LinesView
 if TYPE_CHECKING:
     from console.ui.app import ConsoleApp
 
-# Between two paints of arriving log lines: 10 Hz is as fast as a reader follows.
-_LOG_PAINT_S = 0.1
+# Between two paints of arriving log lines: the agent looks for new ones each 50 ms, none is to wait for the next look.
+_LOG_PAINT_S = 0.04
 # Calm: at most one write a second, or tmux's activity monitor and batteries suffer.
 _CALM_PAINT_S = 1.0
 _CALM = (Verdict.STEPPING, Verdict.IDLE, Verdict.FINISHED, Verdict.STOPPED)
@@ -54,6 +54,12 @@ class TargetScreen(ActionScreen):
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, TargetScreen.SourceChanged)
+
+    class LinesCame(Message):
+        """The log has new lines; many of these are one."""
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, TargetScreen.LinesCame)
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +112,7 @@ class TargetScreen(ActionScreen):
         """Called once, when all widgets are there and before the first paint."""
 
     def sync_log(self) -> None:
-        """Show the log lines that came; called at most ten times a second."""
+        """Show the log lines that came; called at most 25 times a second."""
 
     def is_calm(self) -> bool:
         """Whether so little came that it can wait for the next second."""
@@ -118,6 +124,7 @@ class TargetScreen(ActionScreen):
         for view in self.query(LinesView):
             view.ascii_only = self.look.glyphs.ascii
         self.live.on_change.append(self._on_change)
+        self.live.on_lines.append(self._on_lines)
         self.set_interval(_CALM_PAINT_S, self._refresh_if_shown)
         self.ready()
         self.refresh_now()
@@ -125,11 +132,16 @@ class TargetScreen(ActionScreen):
     def on_unmount(self) -> None:
         if self._on_change in self.live.on_change:
             self.live.on_change.remove(self._on_change)
+            self.live.on_lines.remove(self._on_lines)
 
     def _on_change(self) -> None:
         # The engine calls from its own task: only a message may cross over.
         if self.is_shown:
             self.post_message(self.SourceChanged())
+
+    def _on_lines(self) -> None:
+        if self.is_shown:
+            self.post_message(self.LinesCame())
 
     @property
     def is_shown(self) -> bool:
@@ -145,8 +157,12 @@ class TargetScreen(ActionScreen):
         snapshot = self.live.snapshot
         if self._key(snapshot) != self._shown_key:
             self.refresh_now()
-            return
-        if self.viewing is not None or (snapshot.verdict in _CALM and self.is_calm()):
+        else:
+            self._lines_came()
+
+    @on(LinesCame)
+    def _lines_came(self) -> None:
+        if self.viewing is not None or (self._snapshot.verdict in _CALM and self.is_calm()):
             return
         if self._flush is None:
             wait_s = self._flushed_at + _LOG_PAINT_S - time.monotonic()
