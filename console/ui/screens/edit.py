@@ -12,13 +12,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Resize
-from textual.screen import ModalScreen
 
 from console.model import Overrides
 from console.reasons import ConsoleError
 from console.ui.edittable import EditTable, Kind, Row, bad_args, bad_name, is_secret
 from console.ui.present.spans import BLANK, Line, Role, Span, View, cells, clip, dim, faint, strong, whole_spans
 from console.ui.present.words import one_line
+from console.ui.screens.dialog import Dialog
 from console.ui.screens.prompt import PromptScreen
 from console.ui.widgets.lines import LinesView
 
@@ -40,7 +40,7 @@ _EMPTY = {Kind.ARGS: "none besides the command's own", Kind.NOTE: "none"}
 Keep = Callable[[Mapping[str, str], tuple[str, ...]], None]
 
 
-class EditScreen(ModalScreen[Overrides | None]):
+class EditScreen(Dialog[Overrides | None]):
     """Returns the overrides with what was edited."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

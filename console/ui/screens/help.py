@@ -8,13 +8,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.events import Resize
-from textual.screen import ModalScreen
 
 from console.ui.actions import key_name, offered
 from console.ui.actiontable import Group
 from console.ui.present.frame import rows_beyond
 from console.ui.present.look import Look, to_ascii
 from console.ui.present.spans import BLANK, Line, cells, dim, faint, strong, wrap
+from console.ui.screens.dialog import Dialog
 from console.ui.situation import Situation
 from console.ui.widgets.lines import LinesView
 
@@ -54,7 +54,7 @@ def _key_rows(keys: str, text: str, width: int) -> list[Line]:
     ]
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,question_mark", "dismiss", "back", id="help.back", show=False),
         Binding("up,k", "scroll(-1)", "up", id="help.up", show=False),

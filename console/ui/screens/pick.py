@@ -9,11 +9,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from console.ui.present.look import Look
 from console.ui.present.spans import Line, Span, cells, clip, dim, faint, strong
+from console.ui.screens.dialog import Dialog
 from console.ui.widgets.lines import LinesView
 
 _WIDTH = 64
@@ -26,7 +26,7 @@ class PickRow(NamedTuple):
     detail: str = ""
 
 
-class PickScreen(ModalScreen[str | None]):
+class PickScreen(Dialog[str | None]):
     """Returns the chosen name, or what was typed and `check` finds nothing wrong with; None after esc.
 
     Typing narrows the list. With `free` the prompt takes a text of its own while the list has no row for it.

@@ -15,7 +15,6 @@ from textual.color import Color, ColorParseError
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.events import Click, Resize
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from console.model import LinkState, Overrides, Plan, Snapshot
@@ -26,6 +25,7 @@ from console.ui.present.frame import rows_beyond
 from console.ui.present.look import to_ascii
 from console.ui.present.plan import PlanView, button_labels, plan_text, plan_view, what_changed
 from console.ui.present.spans import BLANK, Line, Role, Span, View, dim, strong, whole_spans, wrap
+from console.ui.screens.dialog import Dialog
 from console.ui.screens.edit import EditScreen
 from console.ui.screens.prompt import PromptScreen
 from console.ui.widgets.lines import LinesView
@@ -58,7 +58,7 @@ class Choice(Static, can_focus=True):
         self.post_message(self.Chosen(self))
 
 
-class PlanScreen(ModalScreen[None]):
+class PlanScreen(Dialog[None]):
     """Plans at once, shows, plans anew when the world changes, and executes on `R` or `S` only."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -9,11 +9,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from console.ui.screens.dialog import Dialog
 
-class PromptScreen(ModalScreen[str | None]):
+
+class PromptScreen(Dialog[str | None]):
     """Returns what was typed, or None after esc. `check` says what is wrong with a text, or nothing."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "back", id="prompt.cancel", show=False)]
