@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ def run(
     gc.disable()  # until `_settle`
     engine = Engine(name, target, operator=operator(), origin=origin(), read_only=read_only, ledger=ledger)
     app = _App(engine, read_only=read_only, ascii_only=ascii_only, light=light, extra=commands, entry=entry)
-    return asyncio.run(_run(engine, app))
+    return _run_app(engine, app)
 
 
 def replay(tape: Tape, *, speed: float, ascii_only: bool, light: bool) -> int:
@@ -66,7 +65,7 @@ def replay(tape: Tape, *, speed: float, ascii_only: bool, light: bool) -> int:
     player = Replay(tape, speed=speed)
     engine = Engine(tape.target, target_of(tape), operator=operator(), origin=origin(), read_only=True, tape=player)
     app = _App(engine, read_only=True, ascii_only=ascii_only, light=light)
-    return asyncio.run(_run(engine, app))
+    return _run_app(engine, app)
 
 
 class _App(ConsoleApp):
@@ -100,36 +99,52 @@ async def _settle(painted: asyncio.Event) -> None:
         gc.enable()
 
 
-async def _run(engine: Engine, app: _App) -> int:
-    watching = asyncio.create_task(_watch(engine, app.painted))
-    settling = asyncio.create_task(_settle(app.painted))
-    watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
-    with _ended_by_signals(app):
-        try:
-            await app.run_async()
-        finally:
-            settling.cancel()
-            watching.cancel()
-            await asyncio.wait([watching, settling])
-    if not watching.cancelled() and (failure := watching.exception()) is not None:
-        raise failure
-    return app.return_code or Exit.OK
+def _run_app(engine: Engine, app: _App) -> int:
+    """Run to the end; a signal that ends us is a quit, once and again, so that what was started is tidied up.
 
-
-@contextmanager
-def _ended_by_signals(app: _App) -> Iterator[None]:
-    """Let a signal that ends us be a quit, once and again: what was started is tidied up.
-
-    Not by the loop's own handlers, which leave the default action behind when the loop ends: a closed terminal sends
+    Not by the loop's own handlers, which leave the default action behind when the loop closes: a closed terminal sends
     SIGHUP twice, and the second one would end the tidying.
     """
-    loop = asyncio.get_running_loop()
-    before = {
-        number: signal.signal(number, lambda *_: loop.call_soon_threadsafe(app.exit))
-        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
-    }
+    quitting = _Quitting(app)
+    before = {number: signal.signal(number, quitting.ask) for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)}
     try:
-        yield
+        return asyncio.run(_run(engine, app, quitting))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class _Quitting:
+    """Hands a signal over to the app, also one that comes before there is a loop."""
+
+    def __init__(self, app: _App) -> None:
+        self._app = app
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_asked = False
+
+    def ask(self, _number: int, _frame: object) -> None:
+        self._is_asked = True
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._app.exit)
+
+    def serve(self) -> None:
+        """Answer from now on."""
+        self._loop = asyncio.get_running_loop()
+        if self._is_asked:
+            self._loop.call_soon(self._app.exit)
+
+
+async def _run(engine: Engine, app: _App, quitting: _Quitting) -> int:
+    watching = asyncio.create_task(_watch(engine, app.painted))
+    settling = asyncio.create_task(_settle(app.painted))
+    watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
+    quitting.serve()
+    try:
+        await app.run_async()
+    finally:
+        settling.cancel()
+        watching.cancel()
+        await asyncio.wait([watching, settling])
+    if not watching.cancelled() and (failure := watching.exception()) is not None:
+        raise failure
+    return app.return_code or Exit.OK
