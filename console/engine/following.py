@@ -20,7 +20,17 @@ from console import protocol
 from console.config import Metrics
 from console.engine import gpucurves, requests
 from console.engine.growth import GrowthIndex
-from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, WHOLE_BYTES, LogFlow, Shown, Taken
+from console.engine.logflow import (
+    HEAD_BYTES,
+    LAST_BYTES,
+    PIECE_BYTES,
+    PIECES,
+    TAIL_BYTES,
+    WHOLE_BYTES,
+    LogFlow,
+    Shown,
+    Taken,
+)
 from console.engine.reading import AHEAD_BYTES, Reading
 from console.engine.replay import Replay
 from console.link import retries
@@ -201,13 +211,17 @@ class Following:
         if outline is not None:
             self._say_history(wanted, self._flow.take_head(outline.head, self._written_at, self._now()))
             self._flow.take_between(outline.pieces, self._written_at, self._now())
-        await self._request_follow(from_end=outline is not None)
+        await self._request_follow(tail_bytes=self._tail_bytes if outline is not None else 0)
         if growth.last_bt is not None:
             self._feed(events.StepTimesKnown(at=self._now(), run=wanted.run, grew_bt=growth.last_bt))
 
-    async def _request_follow(self, *, from_end: bool) -> None:
+    @property
+    def _tail_bytes(self) -> int:
+        return LAST_BYTES if self._run_over else TAIL_BYTES
+
+    async def _request_follow(self, *, tail_bytes: int) -> None:
         self._attached = True
-        operation = self._flow.follow_operation(self._link.next_id(), from_end=from_end)
+        operation = self._flow.follow_operation(self._link.next_id(), tail_bytes=tail_bytes)
         reply, _ = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
         requests.checked(reply, dict)
 
@@ -235,7 +249,7 @@ class Following:
             return None
         head = protocol.LogRead(id=self._link.next_id(), path=wanted.path, offset=0, length=HEAD_BYTES)
         between = protocol.LogSample(
-            id=self._link.next_id(), path=wanted.path, first=HEAD_BYTES, last=-TAIL_BYTES, count=PIECES,
+            id=self._link.next_id(), path=wanted.path, first=HEAD_BYTES, last=-self._tail_bytes, count=PIECES,
             length=PIECE_BYTES, larger_than=WHOLE_BYTES,
         )  # fmt: skip
         async with owned_tasks() as tasks:

@@ -26,7 +26,9 @@ FINGERPRINT_BYTES = 1024
 WHOLE_BYTES = 3 << 20
 """A log up to this size is read whole; of a longer one the head, the end, and pieces between."""
 HEAD_BYTES = 1 << 18  # enough for the start-up lines and the first steps of any trainer in the format table
-TAIL_BYTES = 1 << 19  # about 5,000 step lines; what is scrolled to beyond them is asked of the host
+TAIL_BYTES = 1 << 18  # about 2,500 step lines; what is scrolled to beyond them is asked of the host
+LAST_BYTES = 1 << 19
+"""Of the log of a run that is over: between its first error and its end its ranks may have said a lot."""
 PIECES = 96  # a plot is some 60 to 100 cells wide
 PIECE_BYTES = 2048  # some ten step lines: their lowest and highest are drawn
 CREDIT_BYTES = 256 * 1024  # at 2 MB/s a full credit is 0.13 s of link time
@@ -132,8 +134,8 @@ class LogFlow:
     def can_resume(self) -> bool:
         return self.inode is not None
 
-    def follow_operation(self, request_id: int, *, from_end: bool = False) -> LogFollow:
-        """Return the operation that goes on at the exact byte, or begins."""
+    def follow_operation(self, request_id: int, *, tail_bytes: int = 0) -> LogFollow:
+        """Return the operation that goes on at the exact byte, or begins: at the start or so far before the end."""
         if self.can_resume:
             return LogFollow(
                 id=request_id,
@@ -145,8 +147,7 @@ class LogFlow:
                 fingerprint=self._before.hex(),
                 credit_bytes=CREDIT_BYTES,
             )
-        offset = -TAIL_BYTES if from_end else 0
-        return LogFollow(id=request_id, path=self.path, pid=self.pid, offset=offset, credit_bytes=CREDIT_BYTES)
+        return LogFollow(id=request_id, path=self.path, pid=self.pid, offset=-tail_bytes, credit_bytes=CREDIT_BYTES)
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 

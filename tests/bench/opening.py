@@ -39,6 +39,8 @@ class _Seen:
     """From exec until all was painted."""
     waited_s: list[float] = field(default_factory=list)
     """Of that, after the run's name was painted."""
+    cpu_s: list[float] = field(default_factory=list)
+    """CPU time until all was painted: what it costs however busy the machine is with other things."""
     rss_bytes: list[float] = field(default_factory=list)
     agents_bytes: list[float] = field(default_factory=list)
 
@@ -62,6 +64,7 @@ def of_any_size(lab: Lab) -> list[Row]:
         rows += [
             Row(f"open {log.name}: run's name -> lines and plot", ours.waited_s, budget=_BUDGET_S, judged="p50"),
             Row("  from the start of the console", ours.took_s, "ms", "young run", young.console.took_s),
+            Row("  CPU time until then", ours.cpu_s, "ms", "young run", young.console.cpu_s),
             *_beside("  ", ours, {"tail -F": log.tail, **log.peers}),
             _growth("  RSS growth of the console", ours.rss_bytes, young.console.rss_bytes),
             _growth("  RSS growth of its agents", ours.agents_bytes, young.console.agents_bytes),
@@ -118,6 +121,7 @@ def _console(lab: Lab, terminal: Terminal, started: Started, seen: _Seen, *, has
         wanted = [started.run.name, _NEWEST, *([_MIDDLE] if has_middle else [])]
         for pattern in wanted:
             screen.wait_for(pattern)
+        seen.cpu_s.append(procstat.cpu_s(screen.pid))
         name_at, *all_at = (screen.first_at(pattern) for pattern in wanted)
         seen.took_s.append(max(all_at) - screen.started)
         seen.waited_s.append(max(0.0, max(all_at) - name_at))
