@@ -211,6 +211,7 @@ class GpuTrouble(StrEnum):
     SPINNING = "spinning"  # busy, and draws far less than work does
     FOREIGN = "foreign"
     NOBODY = "nobody"
+    UNTOLD = "untold"  # memory is in use, and whose it is can't be told
     HEADROOM = "headroom"
     HOT = "hot"
     SLOWED = "slowed"

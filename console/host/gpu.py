@@ -17,7 +17,7 @@ import signal
 import time
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
-from . import gpusource
+from . import gpusource, procfs
 
 Sample = Dict[str, Any]
 
@@ -256,11 +256,13 @@ def judge(
     tree_pids: Iterable[int],
     uvm_pids: Optional[Iterable[int]],
     baseline_used: Optional[Dict[int, int]] = None,
+    lists_all: Optional[bool] = None,
 ) -> Dict[str, Any]:
     """Return {"contexts": [GPU indices], "rule", "gpus": [{"i", "context", "owner", "why"}]} for a run's process tree.
 
     `uvm_pids`: processes of the tree that hold /dev/nvidia-uvm; None where that can't be told. `baseline_used`: bytes
-    used per GPU before the launch. Rules in order: "simulated", "nvml pid in tree", "uvm + memory rise".
+    used per GPU before the launch. `lists_all`: whether the driver's list holds everybody's processes; None: as far as
+    that shows from here. Rules in order: "simulated", "nvml pid in tree", "uvm + memory rise".
     """
     tree = set(tree_pids)
     uvm = None if uvm_pids is None else set(uvm_pids) & tree
@@ -275,17 +277,26 @@ def judge(
         uvm is not None and (not uvm or bool(held) or baseline_used is not None or _listing_is_ours(gpus, tree))
     )
     doubt = "" if told else _UNREADABLE if uvm is None else _OTHER_NAMESPACE
+    if lists_all is None:
+        lists_all = sample.get("source") == "simulated" or procfs.pid_namespace_here() == _OUTERMOST
     judged = []
     for gpu in gpus:
-        owner, why = _owner(gpu, gpu["i"] in held, doubt)
+        owner, why = _owner(gpu, gpu["i"] in held, doubt, lists_all)
+        if owner == "run":
+            why = _more_than_ours(gpu, tree)
         judged.append({"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": owner, "why": why})
     return {"contexts": sorted(held), "rule": rule if held else "", "gpus": judged}
 
 
 _UNREADABLE = "the open files of the run's processes may not be read"
 _OTHER_NAMESPACE = "the driver's pids are not of this container, and the use before the launch is not known"
-_ZOMBIE = "no process that can be seen from here: a dead context, or a process outside of this container"
-_UNLISTED = "the driver lists no processes here"
+_ZOMBIE = "no process of this host: a dead context"
+_UNLISTED = "the driver can't list processes here"
+_MAY_LEAVE_OUT = "the driver lists nobody on it, and may leave out whoever is outside of this container"
+_OUTERMOST = "pid:[4026531836]"
+"""The pid namespace of the host itself (PROC_PID_INIT_INO): the driver translates and filters pids for all others."""
+MORE_BYTES = 2 * GIB
+"""So much beyond what the run's processes hold is no bookkeeping of the driver's."""
 
 
 def _pids(gpu: Dict[str, Any]) -> Set[int]:
@@ -302,7 +313,19 @@ def _rose(gpu: Dict[str, Any], baseline_used: Dict[int, int]) -> bool:
     return used is not None and before is not None and used - before > CONTEXT_RISE_BYTES
 
 
-def _owner(gpu: Dict[str, Any], ours: bool, doubt: str) -> Tuple[str, str]:
+def _more_than_ours(gpu: Dict[str, Any], tree: Set[int]) -> str:
+    """Say how much of a GPU of the run's is held by nobody who is listed; "" where that isn't much or isn't known."""
+    used, procs = gpu.get("used"), gpu.get("procs") or ()
+    amounts = [amount for _, amount in procs]
+    if used is None or not any(pid in tree for pid, _ in procs) or None in amounts:
+        return ""
+    more = used - sum(amounts)
+    if more < MORE_BYTES:
+        return ""
+    return "%.1f GiB more in use than its processes hold, and nobody else is listed" % (more / GIB)
+
+
+def _owner(gpu: Dict[str, Any], ours: bool, doubt: str, lists_all: bool) -> Tuple[str, str]:
     """Return whose the memory of a GPU is, and why that can't be told or proven."""
     if ours:
         return "run", ""
@@ -313,4 +336,6 @@ def _owner(gpu: Dict[str, Any], ours: bool, doubt: str) -> Tuple[str, str]:
         return "unknown", "its use is not told"
     if used < FREE_BYTES:
         return "free", ""
-    return ("nobody", _ZOMBIE) if procs == [] else ("unknown", _UNLISTED)
+    if procs is None:
+        return "unknown", _UNLISTED
+    return ("nobody", _ZOMBIE) if lists_all else ("unknown", _MAY_LEAVE_OUT)

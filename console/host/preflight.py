@@ -283,12 +283,17 @@ def gpu_memory(world: World) -> List[Check]:
     """Memory that will still be held when the old run is gone: told by name, never a reason to kill."""
     answers = []
     owners = {each["i"]: each["owner"] for each in world.judged.get("gpus") or ()}
+    whys = {each["i"]: each.get("why") for each in world.judged.get("gpus") or ()}
     own = set(world.own_pids)
     for each in world.sample.get("gpus") or ():
         foreign = [(pid, used) for pid, used in each.get("procs") or () if pid not in own]
         big = [(pid, used) for pid, used in foreign if used is None or used >= _FOREIGN_BYTES]
         if owners.get(each["i"]) == "nobody":
             told = f"GPU {each['i']}: {size(each['used'])} are held by no process that can be seen from here"
+            answers.append(_check("gpu_memory_foreign", "warn", told, "gpu_memory_foreign", "GPU memory"))
+        elif owners.get(each["i"]) == "unknown" and not each.get("procs"):
+            amount = "memory" if each.get("used") is None else size(each["used"])
+            told = f"GPU {each['i']}: whose {amount} is can't be told: {whys.get(each['i']) or 'no process is listed'}"
             answers.append(_check("gpu_memory_foreign", "warn", told, "gpu_memory_foreign", "GPU memory"))
         elif owners.get(each["i"]) != "run":
             for pid, used in big:

@@ -25,6 +25,8 @@ _UNEVEN_PCT: Final = 15.0
 _UNEVEN_SHARE: Final = 0.2
 _FOREIGN_BYTES: Final = 512 << 20
 """A context without a tensor takes about so much: less is no use of a GPU."""
+_USED_BYTES: Final = 1 << 30
+"""What an idle GPU may show as used: the driver's own."""
 _MOST_NAMED: Final = 2
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons, the gravest first.
@@ -95,6 +97,7 @@ def notes(
     found: list[GpuNote] = []
     for raw in wire:
         found += _of_hardware(raw)
+    found += _untold(gpus)
     found += _spinning([gpu for gpu in gpus if f"{GpuTrouble.SPINNING}:{gpu.index}" in held], gpus)
     for raw, gpu in zip(wire, gpus, strict=True):
         found += _of_memory(gpu)
@@ -144,10 +147,26 @@ def _of_memory(gpu: Gpu) -> Iterable[GpuNote]:
     if gpu.owner == "nobody" and gpu.used_bytes is not None:
         words = f"GPU {gpu.index}: {texts.size(gpu.used_bytes)} held by {gpu.owner_why or 'no process that is seen'}"
         yield _note(GpuTrouble.NOBODY, gpu, words)
+    if gpu.owner == "run" and gpu.owner_why:
+        yield _note(GpuTrouble.UNTOLD, gpu, f"GPU {gpu.index}: {gpu.owner_why}")
     left = gpu.left_bytes
     if left is not None and left < HEADROOM_BYTES and gpu.owner == "run" and not gpu.lost:
         words = f"GPU {gpu.index} peak {texts.gib(gpu.peak_bytes)} of {texts.gib(gpu.total_bytes)} GiB"
         yield _note(GpuTrouble.HEADROOM, gpu, f"{words} · {texts.gib(left)} GiB headroom")
+
+
+def _untold(gpus: Sequence[Gpu]) -> Iterable[GpuNote]:
+    """One sentence for all GPUs whose holders can't be told for the same reason."""
+    whys = dict.fromkeys(gpu.owner_why for gpu in gpus if _is_untold(gpu))
+    for why in whys:
+        indexes = tuple(gpu.index for gpu in gpus if _is_untold(gpu) and gpu.owner_why == why)
+        amount = texts.size(sum(gpu.used_bytes or 0 for gpu in gpus if gpu.index in indexes))
+        text = f"GPU {texts.ranges(indexes)}: whose {amount} is can't be told: {why}"
+        yield GpuNote(kind=GpuTrouble.UNTOLD, gpus=indexes, text=text)
+
+
+def _is_untold(gpu: Gpu) -> bool:
+    return gpu.owner == "unknown" and bool(gpu.owner_why) and (gpu.used_bytes or 0) >= _USED_BYTES and not gpu.lost
 
 
 def _named(holders: Sequence[GpuHolder]) -> str:

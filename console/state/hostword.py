@@ -188,7 +188,9 @@ def _may_be_the_runs(state: TargetState, said: GpusEvent, gpu: WireGpu) -> bool:
     if subject is None or state.launch is None or state.launch.over is not None or not has_spawned(state):
         return False
     spawned_bt = subject.record.spawned_bt if subject.record is not None else None
-    return gpu.owner not in ("other", "nobody") and (spawned_bt is None or said.bt >= spawned_bt)
+    if gpu.owner in ("other", "nobody") or gpu.context is False:
+        return False
+    return spawned_bt is None or said.bt >= spawned_bt
 
 
 def _smoothed(before: GpuFacts, said: GpusEvent, at: float) -> dict[int, float]:

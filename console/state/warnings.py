@@ -76,6 +76,7 @@ _OF_GPUS = {
     GpuTrouble.ERRORS: Reason.GPU_FAULT,
     GpuTrouble.FOREIGN: Reason.GPU_MEMORY_FOREIGN,
     GpuTrouble.NOBODY: Reason.GPU_MEMORY_FOREIGN,
+    GpuTrouble.UNTOLD: None,  # nobody says that anything is wrong
     GpuTrouble.HEADROOM: Reason.GPU_HEADROOM,
     GpuTrouble.HOT: Reason.GPU_SLOWED,
     GpuTrouble.SLOWED: Reason.GPU_SLOWED,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from console.host import gpu, gpusource, nvidiasmi
+from console.host import gpu, gpusource, nvidiasmi, procfs
 from tests.host.agentprocess import awaited
 from tests.nvml import build
 
@@ -392,12 +392,44 @@ def test_without_uvm_there_is_no_context_and_without_knowledge_no_answer() -> No
     assert gpu.judge(sample, {10}, {10}, None)["gpus"][0]["context"] is None
 
 
-def test_memory_without_a_visible_process_is_nobodys_and_unlisted_memory_unknown() -> None:
+def test_memory_without_a_listed_process_is_nobodys_where_all_are_listed_and_else_unknown() -> None:
     sample = sample_of(gpu_of(0, 70, []), gpu_of(1, 70, None), gpu_of(2, 0.5, []), gpu_of(3, None, []))
 
-    owners = [each["owner"] for each in gpu.judge(sample, set(), set())["gpus"]]
+    whole = gpu.judge(sample, set(), set(), lists_all=True)["gpus"]
+    inside = gpu.judge(sample, set(), set(), lists_all=False)["gpus"]
 
-    assert owners == ["nobody", "unknown", "free", "unknown"]
+    assert [each["owner"] for each in whole] == ["nobody", "unknown", "free", "unknown"]
+    assert [each["owner"] for each in inside] == ["unknown", "unknown", "free", "unknown"]
+    assert "may leave out whoever is outside of this container" in inside[0]["why"]
+    assert whole[1]["why"] == "the driver can't list processes here"
+
+
+def test_on_a_host_the_driver_is_taken_to_list_everybody_and_in_a_container_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sample = sample_of(gpu_of(0, 70, []))
+    owners = []
+
+    for namespace in ("pid:[4026531836]", "pid:[4026532575]", ""):
+        monkeypatch.setattr(procfs, "pid_namespace_here", lambda found=namespace: found)
+        owners.append(gpu.judge(sample, set(), set())["gpus"][0]["owner"])
+
+    assert owners == ["nobody", "unknown", "unknown"]
+
+
+def test_memory_beyond_what_the_runs_processes_hold_is_told() -> None:
+    sample = sample_of(
+        gpu_of(0, 70, [[10, 69 * GIB]]),
+        gpu_of(1, 70, [[10, 20 * GIB]]),
+        gpu_of(2, 70, [[10, 20 * GIB], [99, 49 * GIB]]),
+        gpu_of(3, 70, [[10, None]]),
+    )
+
+    judged = gpu.judge(sample, {10}, {10})["gpus"]
+
+    assert [each["owner"] for each in judged] == ["run"] * 4
+    assert [bool(each["why"]) for each in judged] == [False, True, False, False]
+    assert "50.0 GiB more" in judged[1]["why"]
 
 
 def test_a_simulated_gpu_is_ours_where_the_file_lists_our_pid() -> None:

@@ -195,6 +195,21 @@ def test_gpus_are_counted_and_foreign_memory_named(place: Path) -> None:
     assert "no process that can be seen" in foreign[1]
 
 
+def test_memory_whose_holder_cant_be_told_is_never_called_free(place: Path) -> None:
+    gpus = [{"i": 0, "used": 71 << 30, "procs": []}, {"i": 1, "used": None, "procs": None}]
+    owners = [{"i": 0, "owner": "unknown", "why": "nobody is listed"}, {"i": 1, "owner": "unknown", "why": ""}]
+    world: dict[str, Any] = {"sample": {"source": "nvml", "gpus": gpus}, "judged": {"gpus": owners}}
+
+    found = preflight.gpu_memory(
+        preflight.World({"target": "t"}, "", {}, str(place), world["sample"], world["judged"], [])
+    )
+
+    assert [(check["state"], check["detail"]) for check in found] == [
+        ("warn", "GPU 0: whose 71 GiB is can't be told: nobody is listed"),
+        ("warn", "GPU 1: whose memory is can't be told: no process is listed"),
+    ]
+
+
 def test_a_check_that_hangs_is_bounded_and_a_warning(place: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(preflight, "CHECK_S", 0.3)
     os.mkfifo(place / "fifo")

@@ -79,6 +79,17 @@ def test_memory_of_others_is_named_with_pid_owner_and_amount() -> None:
     assert beside_ours == [(GpuTrouble.FOREIGN, "GPU 3: pid 7712 (jupyter, root) holds 1.2 GiB, not ours")]
 
 
+def test_memory_whose_holder_cant_be_told_is_one_sentence_a_reason_and_nobodys_peak() -> None:
+    hidden = {"owner": "unknown", "owner_why": "the driver lists nobody on it", "context": False, "used": 30 * GIB}
+
+    snapshot = told((2, hidden), (3, hidden), (5, {"owner_why": "7.0 GiB more in use than its processes hold"}))
+
+    assert notes(snapshot) == [
+        (GpuTrouble.UNTOLD, "GPU 2, 3: whose 60.0 GiB is can't be told: the driver lists nobody on it"),
+        (GpuTrouble.UNTOLD, "GPU 5: 7.0 GiB more in use than its processes hold"),
+    ]
+
+
 def test_a_power_cap_that_all_share_is_how_the_run_works() -> None:
     capped = {"sm_mhz": 1600, "throttle": 4}
 
