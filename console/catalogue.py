@@ -433,7 +433,7 @@ _OWN = {
         "the config is wrong",
         "It can't be read as it is.",
         _UNTOUCHED,
-        "correct the key that is named",
+        "correct what is named, then try again",
     ),
     "log_unreadable": _warning(
         "the log can't be read",

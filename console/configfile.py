@@ -69,8 +69,10 @@ def load(path: Path) -> Config:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         _complain(path, "", "no such file", f"write one with: {APP} init")
-    except (OSError, UnicodeDecodeError) as exc:
-        _complain(path, "", str(exc), "expected a readable UTF-8 file")
+    except OSError as exc:
+        _complain(path, "", exc.strerror or str(exc), "expected a readable UTF-8 file")
+    except UnicodeDecodeError as exc:
+        _complain(path, "", f"not UTF-8 at byte {exc.start}", "expected a readable UTF-8 file")
     return parse(path, text)
 
 

@@ -123,3 +123,15 @@ def test_a_helper_on_the_host_is_for_containers_behind_ssh_unless_the_config_say
     path.write_text(f"[targets.a]\n{text}\n")
 
     assert configfile.load(path).targets["a"].wants_host_helper == is_wanted
+
+
+def test_file_that_cannot_be_read_is_named_with_the_reason_once(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b'x = "\xe4"')
+
+    with pytest.raises(ConsoleError) as folder:
+        configfile.load(tmp_path)
+    with pytest.raises(ConsoleError) as latin:
+        configfile.load(tmp_path / "latin")
+
+    assert folder.value.detail == f"{tmp_path}: Is a directory; expected a readable UTF-8 file"
+    assert latin.value.detail == f"{tmp_path / 'latin'}: not UTF-8 at byte 5; expected a readable UTF-8 file"

@@ -91,7 +91,15 @@ def quoted_words(words: Iterable[str]) -> str:
 
 
 _AGAIN = re.compile(r"(\S+)'s settings again \(o\)")
-_KEYS = ((" (r)", ""), (" (c)", ""), (" (e)", ""), ("; c retries now", ""), ("r starts ", "restart starts "))
+_KEYS = (
+    ("it is tried again by itself; c retries now", "try again"),
+    ("it is started again by itself; c retries now", "try again"),
+    ("; it is tried again by itself", ", then try again"),  # by the screen; a command is over
+    ("c retries the link", "try again"),
+    ("; l chooses another log", ""),
+    ("f follows the new one; l lists the logs that are there", "read the log again"),
+    (" (r)", ""), (" (s)", ""), (" (c)", ""), (" (e)", ""), (" (d)", ""), ("r starts ", "restart starts "),
+)  # fmt: skip
 
 
 def advice(steps: Iterable[str]) -> list[str]:

@@ -332,7 +332,9 @@ def telling_line(lines: Sequence[LogLine]) -> str:
     return next((bare(line.text) for line in reversed(lines) if re.search(r"\w", line.text)), "")
 
 
-_RANK: Final = lazy(r"^(?:\[?(?:default)?\d+\]?:|\[rank ?\d+\]:?|\(\w+ pid=\d+\)|rank ?\d+:) ?", re.IGNORECASE)
+_RANK: Final = lazy(
+    r"^(?:\[(?:default)?\d+\]:|(?:default)?\d+:(?!\d)|\[rank ?\d+\]:?|\(\w+ pid=\d+\)|rank ?\d+:) ?", re.IGNORECASE
+)
 
 
 def bare(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from console.reasons import Reason
-from console.state.causes import find_causes, first_cause, settled
+from console.state.causes import bare, find_causes, first_cause, settled
 from console.state.events import LogLine
 from console.state.gpumemory import is_held_by_others
 from console.state.sign import Sign, Trust
@@ -231,3 +231,20 @@ def test_metric_whose_name_ends_in_error_is_no_exception() -> None:
 )  # fmt: skip
 def test_memory_that_this_run_does_not_hold_is_held_by_others(text: str, others: bool) -> None:
     assert is_held_by_others(text) is others
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("[rank3]: boom", "boom"),
+        ("[default3]:boom", "boom"),
+        ("3: boom", "boom"),
+        ("rank 3: boom", "boom"),
+        ("(RayTrainWorker pid=81) boom", "boom"),
+        ("[22:29:33] boom", "[22:29:33] boom"),
+        ("22:29:33 boom", "22:29:33 boom"),
+        ("[22:29] boom", "[22:29] boom"),
+    ],
+)
+def test_a_line_is_shown_without_its_rank_and_with_its_whole_clock(line: str, shown: str) -> None:
+    assert bare(line) == shown
