@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from console import formatfile, protocol
 from console.config import Target
-from console.engine import requests
+from console.engine import helpercheck, requests
 from console.link import entry
 from console.link.agents import Agent, closing, open_agent
 from console.link.killtest import Tried, try_kill
@@ -36,6 +36,7 @@ IDS = (
     "gpu.nvml",
     "gpu.foreign",
     "state.dir",
+    "host.helper",
     "log.format",
     "plan.preflight",
 )
@@ -175,7 +176,7 @@ class Examination:
                 ) as agent:
                     limit.reschedule(None)
                     self._tell_entry(tried)
-                    await self._inside(agent)
+                    await self._inside(connection, agent)
         except TimeoutError as exc:
             error = held.result() if held.done() else _slow_agent()
             raise self._no_agent(error, tried) from exc
@@ -207,7 +208,7 @@ class Examination:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    async def _inside(self, agent: Agent) -> None:
+    async def _inside(self, connection: Connection, agent: Agent) -> None:
         spec = requests.run_spec(self.name, self.target, Overrides())
         state_dir = self.target.state_dir
         with self._blamed_on("host.python"):
@@ -223,6 +224,8 @@ class Examination:
             code = Exit.REFUSED if state == "fail" else Exit.OK
             self._add(each.id, state, each.detail, reason=reason, next_=each.next, code=code, took_s=each.took_s)
         self._since = time.monotonic()
+        helper = await helpercheck.look(connection, self.target, agent.started.hello)
+        self._add("host.helper", helper.state, helper.detail, reason=helper.reason, next_=helper.next)
         await self._log(agent, examined.log)
         await self._plan(agent, spec)
 

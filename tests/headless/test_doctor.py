@@ -48,7 +48,7 @@ def test_every_check_has_one_line_and_all_is_well_on_a_good_host(console: Consol
     assert re.search(r"^ok   gpu\.nvml +8 x NVIDIA H200, driver 550", done.out, re.M)
     assert re.search(r"^ok   log\.format +dflash: \d+ of \d+ last lines understood in /.*\.log$", done.out, re.M)
     assert re.search(r"^ok   plan\.preflight +(\d+) of \1 checks would pass$", done.out, re.M)
-    assert re.fullmatch(r"11 ok, 0 warnings, 0 failed \(\d+\.\d s\); code 0", done.out.splitlines()[-1])
+    assert re.fullmatch(r"12 ok, 0 warnings, 0 failed \(\d+\.\d s\); code 0", done.out.splitlines()[-1])
 
 
 def test_doctor_leaves_the_run_alone(console: Console) -> None:
