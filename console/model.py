@@ -98,7 +98,12 @@ class Verdict(StrEnum):
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"  # the keeper was lost in the middle of a transaction
     LINK_LOST = "link_lost"
+    FROZEN = "frozen"  # the container is: nothing in it goes on, and nothing in it answers
     HOST_RESTARTED = "host_restarted"
+
+
+OUT_OF_REACH = frozenset({Verdict.LINK_LOST, Verdict.FROZEN})
+"""Nothing new is heard of the run: all that is shown of it is as old as it says."""
 
 
 class Fact(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from console.config import Target
 from console.headless import follow, output
 from console.headless.session import deadline_after, opened, settled
 from console.model import ContainerView, Gpu, GpuNote, Severity, Snapshot, StageState, Verdict
-from console.reasons import ConsoleError, Exit
+from console.reasons import ConsoleError, Exit, Reason
 from console.state import outcome
 
 
@@ -21,7 +21,7 @@ def run(name: str, target: Target, *, check: bool, timeout: float | None, as_jso
         if error.exit_code not in (Exit.LINK, Exit.ENTRY):
             raise
         if as_json:
-            error.data = {"verdict": str(Verdict.LINK_LOST), "health": "unknown", **error.data}
+            error.data = {"verdict": str(_unreached(error)), "health": "unknown", **error.data}
             raise
         for line in link_lost_lines(name, error):
             output.say(line)
@@ -31,7 +31,12 @@ def run(name: str, target: Target, *, check: bool, timeout: float | None, as_jso
 def link_lost_lines(name: str, error: ConsoleError) -> list[str]:
     """Return the word on a target that can't be reached: nothing is known of it here, and that is what is said."""
     first, *rest = output.error_lines(error)
-    return [f"{name} LINK-LOST last=unknown age=? {first.removeprefix('LINK ')}", *rest]
+    word = _unreached(error).upper().replace("_", "-")
+    return [f"{name} {word} last=unknown age=? {first.removeprefix('LINK ')}", *rest]
+
+
+def _unreached(error: ConsoleError) -> Verdict:
+    return Verdict.FROZEN if error.reason is Reason.CONTAINER_FROZEN else Verdict.LINK_LOST
 
 
 async def _status(name: str, target: Target, *, check: bool, timeout_s: float | None, as_json: bool) -> int:

@@ -46,10 +46,12 @@ _LIVE = {
     "not_exited": Sign.WARN,
     "nan": Sign.BAD,
     "link_lost": Sign.UNKNOWN,
+    "frozen": Sign.UNKNOWN,
     "no_word": Sign.UNKNOWN,
 }
 _LIVE_WORDS = {
     "link_lost": "not known now",
+    "frozen": "frozen with its container",
     "no_word": "not known now",
     "nan": "NaN loss",
     "spike": "loss spike",

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from console.model import LinkState, Run, Severity, Snapshot, Stage, StageState, StageStatus, Verdict
+from console.model import OUT_OF_REACH, LinkState, Run, Severity, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.state import texts
 
 
@@ -41,7 +41,7 @@ class Happening(Struct, frozen=True, kw_only=True):
 _TOLD = frozenset({StageState.DONE, StageState.SKIPPED, StageState.FAILED, StageState.LATE})
 _ILL = frozenset({Verdict.SLOW, Verdict.STALLED, Verdict.NAN, Verdict.SPIKE, Verdict.SUSPENDED, Verdict.NOT_EXITED})
 _BAD = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.INTERRUPTED, Verdict.HOST_RESTARTED, Verdict.NAN})
-_BLIND = frozenset({Verdict.LINK_LOST, Verdict.NO_WORD})
+_BLIND = OUT_OF_REACH | {Verdict.NO_WORD}
 
 
 def happenings(before: Snapshot | None, now: Snapshot) -> list[Happening]:
@@ -155,7 +155,7 @@ def _stage(now: Snapshot, status: StageStatus) -> Happening:
 
 def _health(before: Snapshot | None, now: Snapshot) -> Iterator[Happening]:
     """A verdict that is another than before; what comes and goes with the link is the link's."""
-    was = None if before is None else before.last_known if before.verdict is Verdict.LINK_LOST else before.verdict
+    was = None if before is None else before.last_known if before.verdict in OUT_OF_REACH else before.verdict
     if now.verdict in _BLIND or now.verdict in (was, Verdict.LAUNCHING) or now.run is None:
         return
     if before is None and now.verdict not in _ILL | _BAD:

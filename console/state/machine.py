@@ -14,7 +14,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from console import config
-from console.model import LinkState, Stage, StageState, Verdict
+from console.model import OUT_OF_REACH, LinkState, Stage, StageState, Verdict
 from console.state import events, launch
 from console.state.hostword import SETTLING_S, gpus_said, launched, procs_said, read_hand, read_record, warned
 from console.state.launch import Launch
@@ -37,7 +37,7 @@ from console.state.training import Training, unjudged
 from console.state.verdict import judge
 
 RED = frozenset({Verdict.FAILED, Verdict.ENDED, Verdict.NAN, Verdict.HOST_RESTARTED, Verdict.INTERRUPTED})
-UNSPOKEN = frozenset({Verdict.NO_WORD, Verdict.LINK_LOST})
+UNSPOKEN = OUT_OF_REACH | {Verdict.NO_WORD}
 LATE_TIMES = 2.0
 """A stage is late beyond so many times the longest that it ever took, though its deadline has not passed yet."""
 LATE_FLOOR_S = 60.0

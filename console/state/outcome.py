@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from console.model import LinkState, Run, Snapshot, Stage, StageState, StageStatus, Verdict
+from console.model import OUT_OF_REACH, LinkState, Run, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.reasons import Exit, Reason, link_exit_code, reason_of
 
 WANTED_STAGES = {"spawned": Stage.SPAWNED, "cuda": Stage.CUDA, "stepping": Stage.STEPPING}
@@ -51,7 +51,7 @@ def judge(snapshot: Snapshot, wanted: str, *, run_id: str | None = None, since: 
     run = snapshot.run
     if snapshot.link.state is LinkState.REFUSED:
         return _link(snapshot, settled=True)
-    if snapshot.verdict in (Verdict.LINK_LOST, Verdict.NO_WORD):
+    if snapshot.verdict in OUT_OF_REACH | {Verdict.NO_WORD}:
         return _link(snapshot, settled=False)
     if run is None:
         return _nothing(wanted, run_id, since)
@@ -198,7 +198,7 @@ def _broken(snapshot: Snapshot) -> StageStatus:
 def check_exit_code(snapshot: Snapshot) -> Exit:
     """Exit code of `status --check`: 0 only for a run of which nothing is known to be the matter."""
     match snapshot.verdict:
-        case Verdict.LINK_LOST | Verdict.NO_WORD:
+        case Verdict.LINK_LOST | Verdict.FROZEN | Verdict.NO_WORD:
             return link_exit_code(reason_of(snapshot.link.reason))
         case Verdict.IDLE | Verdict.STOPPED | Verdict.FINISHED:
             return Exit.NOTHING_RUNS
@@ -231,7 +231,7 @@ def health_word(snapshot: Snapshot) -> str:
             return "downloading"
         case Verdict.LAUNCHING:
             return "late" if any(status.state is StageState.LATE for status in snapshot.stages) else "launching"
-        case Verdict.LINK_LOST | Verdict.NO_WORD:
+        case Verdict.LINK_LOST | Verdict.FROZEN | Verdict.NO_WORD:
             return "unknown"
         case _:
             return "none"

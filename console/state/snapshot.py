@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from console.model import (
+    OUT_OF_REACH,
     Ages,
     Changes,
     ExitStatus,
@@ -38,7 +39,7 @@ from console.state.target import Subject, TargetState, deadline_s, record_at
 from console.state.verdict import FAILURES, Judgement, good_run, judge
 from console.state.warnings import lost_restart, warnings
 
-_BLIND = frozenset({Verdict.LINK_LOST, Verdict.NO_WORD})
+_BLIND = OUT_OF_REACH | {Verdict.NO_WORD}
 
 
 def snapshot(state: TargetState, now: float) -> Snapshot:

@@ -41,7 +41,9 @@ def judge(state: TargetState, now: float) -> Judgement:
     known = _judge_run(state, now) if state.host.said is not None else None
     last = known.verdict if known is not None else None
     if state.link.state is not LinkState.UP:
-        return Judgement(verdict=Verdict.LINK_LOST, reason=_link_reason(state), last_known=last)
+        is_frozen = reason_of(state.link.reason) is Reason.CONTAINER_FROZEN
+        verdict = Verdict.FROZEN if is_frozen else Verdict.LINK_LOST
+        return Judgement(verdict=verdict, reason=_link_reason(state), last_known=last)
     if known is None or not state.host.is_fresh:
         return Judgement(verdict=Verdict.NO_WORD, last_known=last)
     if known.verdict in FAILURES and known.reason is not None:

@@ -138,7 +138,7 @@ EVENT = st.one_of(
         boot=st.sampled_from(["b1", "b1", "b2"]),
         rtt_s=st.none() | st.floats(0, 9),
     ),
-    st.builds(events.LinkWentDown, at=TIMES, reason=st.sampled_from(["link_lost", "what"]), retry_at=MAYBE),
+    st.builds(events.LinkWentDown, at=TIMES, reason=st.sampled_from(["link_lost", "container_frozen", "what"]), retry_at=MAYBE),
     st.builds(events.LinkRtt, at=TIMES, rtt_s=st.floats(0, 9), bt=TIMES, wall=TIMES),
     *[
         st.builds(
@@ -257,7 +257,7 @@ def check_sane(seen: Snapshot) -> None:
         assert seen.run.launch_s is None or seen.run.launch_s >= 0
     for reason in (seen.reason, *seen.warnings):
         assert reason is None or Reason(reason.slug) in CATALOGUE
-    if seen.verdict in (Verdict.LINK_LOST, Verdict.NO_WORD):
+    if seen.verdict in (Verdict.LINK_LOST, Verdict.FROZEN, Verdict.NO_WORD):
         assert seen.progress.rate.now is None
         assert seen.active_stage is None
     if seen.verdict in (Verdict.STEPPING, Verdict.FINISHED, Verdict.SLOW, Verdict.STALLED):

@@ -498,6 +498,7 @@ def test_gpus_in_use_are_not_told_by_a_sample_from_before_the_end() -> None:
 def test_a_frozen_container_is_no_lost_link() -> None:
     frozen = replace(
         fixtures.LINK_LOST,
+        verdict=Verdict.FROZEN,
         link=replace(fixtures.LINK_LOST.link, reason="container_frozen", retry_at=None, detail="its cgroup is frozen"),
         reason=reasonview.view(Reason.CONTAINER_FROZEN),
     )

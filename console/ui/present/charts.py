@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from console.model import Snapshot, Verdict
+from console.model import OUT_OF_REACH, Snapshot
 from console.ui.present import curves, words
 from console.ui.present.drawing import LABEL_CELLS, Drawing, PlotMemory, draw_axes
 from console.ui.present.facts import bound_words
@@ -51,7 +51,7 @@ def chart_panel(
         facts.insert(1, (Span("by step: the log bears no times", Role.WARN),))
     elif by_step:
         facts.append((faint("by step"),))
-    if snapshot.verdict is Verdict.LINK_LOST:
+    if snapshot.verdict in OUT_OF_REACH:
         facts = [tuple(span._replace(role=Role.DIM) for span in group) for group in facts]
     right = _right(metric, snapshot, series, zoom, clock_row)
     head = title(str(metric), facts, right, width, look, margin=margin)
@@ -94,7 +94,7 @@ def _nothing_yet(metric: str, snapshot: Snapshot) -> str:
 
 
 def _right(metric: str, snapshot: Snapshot, series: AllSeries, zoom: Zoom, clock_row: bool) -> Span | None:
-    if snapshot.verdict is Verdict.LINK_LOST:
+    if snapshot.verdict in OUT_OF_REACH:
         return age_span(snapshot.ages.link, PERIOD_S, stale=True)
     if metric == Metric.MEMORY:
         return faint(zoom.value)
@@ -112,7 +112,7 @@ def _right(metric: str, snapshot: Snapshot, series: AllSeries, zoom: Zoom, clock
 def _rate_title(plotting: Plotting) -> _Facts:
     snapshot, series, zoom, look = plotting.snapshot, plotting.series, plotting.zoom, plotting.look
     rate = snapshot.progress.rate
-    lost, stands = snapshot.verdict is Verdict.LINK_LOST, snapshot.verdict in STANDS
+    lost, stands = snapshot.verdict in OUT_OF_REACH, snapshot.verdict in STANDS
     facts: _Facts = []
     if not len(series.get("tok_s", ())):
         facts.append((dim("no step yet"),))
@@ -159,7 +159,7 @@ def _queue_title(plotting: Plotting) -> _Facts:
         return [(dim("no step yet" if snapshot.progress.step is None else "none"),)]
     depth = f" of {words.number(queue.max_depth)}" if queue.max_depth is not None else ""
     facts: _Facts = [(faint("min_ready "), Span(words.number(queue.min_ready)), dim(depth))]
-    if snapshot.verdict is Verdict.LINK_LOST:
+    if snapshot.verdict in OUT_OF_REACH:
         return facts
     if queue.bound == "balanced":
         return [*facts, (Span("· balanced", Role.OK),)]

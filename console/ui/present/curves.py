@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from console.model import Snapshot, Verdict
+from console.model import OUT_OF_REACH, Snapshot
 from console.state.series import Point, Series, loss_limits, percentile, rate_limits
 from console.ui.plot import Curve, Window, decimate
 from console.ui.present import words
@@ -193,7 +193,7 @@ def _memory_drawing(plotting: Plotting, width: int, rows: int) -> Drawing | None
 
 
 def _role(snapshot: Snapshot, role: Role) -> Role:
-    return Role.DIM if snapshot.verdict is Verdict.LINK_LOST else role
+    return Role.DIM if snapshot.verdict in OUT_OF_REACH else role
 
 
 def _curves(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from console.model import Gpu, Snapshot, Verdict
+from console.model import OUT_OF_REACH, Gpu, Snapshot
 from console.state.series import Point, Series
 from console.ui.plot import Curve, Window, decimate
 from console.ui.present import words
@@ -90,7 +90,7 @@ def gpu_drawing(
     """Return the curves of some GPUs in one plot of (cells, rows), coloured by role; None where there are none."""
     width, rows = size
     kind = KINDS[metric]
-    grey = snapshot.verdict is Verdict.LINK_LOST
+    grey = snapshot.verdict in OUT_OF_REACH
     by_role: dict[Role, list[Series]] = {}
     for gpu in gpus:
         data = series.get(f"{kind.series}:{gpu.index}")
@@ -156,7 +156,7 @@ class GpuScene(NamedTuple):
 
     @property
     def is_grey(self) -> bool:
-        return self.snapshot.verdict is Verdict.LINK_LOST
+        return self.snapshot.verdict in OUT_OF_REACH
 
     def role_of(self, role: str | None) -> Role:
         return Role.DIM if self.is_grey else role_of(role)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean
 
-from console.model import Gpu, GpuPanel, Snapshot, StageState, Verdict
+from console.model import OUT_OF_REACH, Gpu, GpuPanel, Snapshot, StageState, Verdict
 from console.ui.present import words
 from console.ui.present.frame import age_span, title
 from console.ui.present.gpucharts import role_of
@@ -48,7 +48,7 @@ def gpu_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narrow: 
 
 
 def _stale(snapshot: Snapshot) -> bool:
-    return snapshot.verdict is Verdict.LINK_LOST
+    return snapshot.verdict in OUT_OF_REACH
 
 
 def without_gpus(snapshot: Snapshot, width: int, look: Look, margin: tuple[int, int], age: Span) -> View:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.model import Gpu, GpuNote, Snapshot, StageState, Verdict
+from console.model import OUT_OF_REACH, Gpu, GpuNote, Snapshot, StageState
 from console.state.series import Series
 from console.ui.present import words
 from console.ui.present.band import band_row
@@ -86,7 +86,7 @@ class GpuPainter:
 
     def _body(self, snapshot: Snapshot, series: GpuSeries, width: int, rows: int, choice: GpuChoice) -> View:
         panel, look = snapshot.gpus, self._look
-        age = age_span(snapshot.ages.gpu, PERIOD_S, stale=snapshot.verdict is Verdict.LINK_LOST)
+        age = age_span(snapshot.ages.gpu, PERIOD_S, stale=snapshot.verdict in OUT_OF_REACH)
         if not panel.gpus:
             return without_gpus(snapshot, width, look, (1, 1), age)[:rows]
         gpus = by_role(panel.gpus)
@@ -153,7 +153,7 @@ def _title_facts(snapshot: Snapshot) -> list[Sequence[Span]]:
 
 
 def _roles(snapshot: Snapshot, gpus: Sequence[Gpu], width: int) -> list[Line]:
-    grey = snapshot.verdict is Verdict.LINK_LOST
+    grey = snapshot.verdict in OUT_OF_REACH
     names = list(dict.fromkeys(gpu.role for gpu in gpus if gpu.role))
     widest = max([5, *(min(_MAX_ROLE, cells(name) + 1) for name in names)])
     lines: list[Line] = []
@@ -162,7 +162,7 @@ def _roles(snapshot: Snapshot, gpus: Sequence[Gpu], width: int) -> list[Line]:
         groups = [(Span(fact),) for fact in _role_facts(mine)]
         label = Span(f"{clip(name + 's', widest):<{widest}} ", Role.DIM if grey else role_of(name))
         lines.append((Span("     "), label, *whole_spans(groups, width - widest - 7, (faint(" · "),))))
-    if snapshot.verdict is not Verdict.LINK_LOST and (facts := pace(snapshot)):
+    if snapshot.verdict not in OUT_OF_REACH and (facts := pace(snapshot)):
         text = [(Span(fact),) for fact in facts]
         joined = whole_spans(text, width - widest - 7, (faint(" · "),))
         lines.append((Span("     "), faint(f"{'pace':<{widest}} "), *joined))

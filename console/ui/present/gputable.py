@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from console.model import Gpu, GpuTrouble, Snapshot, StageState, Verdict
+from console.model import OUT_OF_REACH, Gpu, GpuTrouble, Snapshot, StageState
 from console.ui.present import words
 from console.ui.present.gpucharts import role_of
 from console.ui.present.gpus import marked, memory_bar
@@ -76,7 +76,7 @@ class _Rows:
 
     def __init__(self, snapshot: Snapshot, gpus: Sequence[Gpu], width: int, look: Look, chosen: int | None) -> None:
         self._look, self._chosen = look, chosen
-        self._grey = snapshot.verdict is Verdict.LINK_LOST
+        self._grey = snapshot.verdict in OUT_OF_REACH
         self._notes = {(note.kind, index) for note in snapshot.gpus.notes for index in note.gpus}
         self._marked = marked(snapshot.gpus)
         missing = snapshot.stages[3].missing if snapshot.stages[3].state in (StageState.ACTIVE, StageState.LATE) else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.model import Severity, Snapshot, Stage, StageState, StageStatus, Verdict
+from console.model import OUT_OF_REACH, Severity, Snapshot, Stage, StageState, StageStatus
 from console.ui.present import words
 from console.ui.present.changed import changed_rows
 from console.ui.present.facts import elapsed_s, launch_began
@@ -37,7 +37,7 @@ def launch_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narro
     if width >= 70:
         legend = f" now   {look.glyphs.usual}{look.glyphs.usual} usual" if usual_total is not None else " now"
         facts.append((Span(look.glyphs.used, Role.TEXT), faint(legend)))
-    lost = snapshot.verdict is Verdict.LINK_LOST
+    lost = snapshot.verdict in OUT_OF_REACH
     age = age_span(snapshot.ages.link if lost else snapshot.ages.process, _PERIOD_S, stale=lost)
     view: list[Line] = [title("launch", facts, age, width, look, margin=margin)]
     view.extend(_stage_rows(snapshot, width, look, narrow, spent or 0.0))
@@ -192,7 +192,7 @@ def why_line(snapshot: Snapshot, width: int) -> Line:
 
 def process_panel(snapshot: Snapshot, width: int, rows: int, look: Look) -> View:
     """The processes of the run with what they take, the busiest first."""
-    lost = snapshot.verdict is Verdict.LINK_LOST
+    lost = snapshot.verdict in OUT_OF_REACH
     age = age_span(snapshot.ages.link if lost else snapshot.ages.process, _PERIOD_S, stale=lost)
     found = sorted(snapshot.processes, key=lambda p: -(p.cpu_pct or 0.0))
     facts = [(dim(words.plural(len(found), "process")),)]

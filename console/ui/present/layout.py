@@ -65,7 +65,7 @@ def middle_of(snapshot: Snapshot) -> Middle:
             return Middle.SPEED if is_stopping(snapshot) else Middle.LAUNCH
         case Verdict.FAILED | Verdict.ENDED | Verdict.INTERRUPTED | Verdict.HOST_RESTARTED:
             return Middle.WHY
-        case Verdict.LINK_LOST:
+        case Verdict.LINK_LOST | Verdict.FROZEN:
             return Middle.LAUNCH if snapshot.last_known is Verdict.LAUNCHING else Middle.SPEED
         case _:
             return Middle.SPEED

@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from console.model import LogState, Snapshot, Verdict
+from console.model import OUT_OF_REACH, LogState, Snapshot, Verdict
 from console.ui.present import words
 from console.ui.present.frame import age_span, title
 from console.ui.present.look import Look
@@ -105,7 +105,7 @@ def _other(shown: LogShown) -> Span:
 
 def _right(snapshot: Snapshot, look: Look, shown: LogShown) -> Span:
     log, following, unseen = snapshot.log, shown.following, shown.unseen
-    lost = snapshot.verdict is Verdict.LINK_LOST
+    lost = snapshot.verdict in OUT_OF_REACH
     place = _place(shown)
     if not following and unseen > 0:
         new = f"{look.glyphs.more} {unseen:,} new {'line' if unseen == 1 else 'lines'}  f"

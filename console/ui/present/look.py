@@ -162,6 +162,7 @@ VERDICT_WORDS: dict[Verdict, str] = {
     Verdict.STOPPED: "STOPPED",
     Verdict.INTERRUPTED: "INTERRUPTED",
     Verdict.LINK_LOST: "LINK LOST",
+    Verdict.FROZEN: "FROZEN",
     Verdict.HOST_RESTARTED: "HOST RESTARTED",
 }
 

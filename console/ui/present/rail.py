@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from console.model import Severity, Snapshot, Stage, StageState, StageStatus, Verdict
+from console.model import OUT_OF_REACH, Severity, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
 from console.ui.present.facts import elapsed_s, launch_began
 from console.ui.present.look import Glyphs, Look, stage_glyph
@@ -110,7 +110,7 @@ def _second_row(stage: StageStatus, snapshot: Snapshot, look: Look, room: int) -
             return _running_row(stage, spent, look, room)
         case StageState.UNKNOWN:
             age = snapshot.ages.link
-            lost = snapshot.link.last_word_at is not None and snapshot.verdict is Verdict.LINK_LOST
+            lost = snapshot.link.last_word_at is not None and snapshot.verdict in OUT_OF_REACH
             text = words.age(age) if lost and age is not None else "not watched"
             return (Span(text, Role.DIM),)
         case StageState.PENDING | StageState.NOT_REACHED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from console.model import Snapshot, Verdict
+from console.model import OUT_OF_REACH, Snapshot
 from console.state.series import Point, Series, rate_limits
 from console.ui.present import words
 from console.ui.present.curves import time_window
@@ -29,7 +29,7 @@ def sparkline(snapshot: Snapshot, series: Mapping[str, Series], width: int, look
     levels = _spark_levels(points, times, limits.low, limits.high, bars)
     spark = look.glyphs.spark
     text = "".join(" " if level is None else spark[min(len(spark) - 1, int(level * len(spark)))] for level in levels)
-    lost = snapshot.verdict is Verdict.LINK_LOST
+    lost = snapshot.verdict in OUT_OF_REACH
     return (*lead, Span(text, Role.DIM if lost else Role.OK), dim(tail))
 
 

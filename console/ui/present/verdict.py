@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from console.model import LinkState, Snapshot, Verdict
-from console.reasons import Reason
 from console.ui.present import verdict_end, verdict_launch, verdict_live, words
 from console.ui.present.facts import VerdictFacts, free_fact, gpus_in_use
 from console.ui.present.look import VERDICT_WORDS, Look
@@ -77,7 +76,7 @@ def _link_lost(snapshot: Snapshot, look: Look) -> VerdictFacts:
     if known is not None and not never:
         last = (f"last known: {VERDICT_WORDS[known]}", *_progress_facts(snapshot))
     safe = "the run does not need this link; a restart under way goes on by itself."
-    frozen = link.reason == Reason.CONTAINER_FROZEN and snapshot.reason is not None
+    frozen = snapshot.verdict is Verdict.FROZEN
     if frozen and snapshot.reason is not None:
         safe = f"{snapshot.reason.safe}."
     following = "c tries again." if link.state is LinkState.REFUSED else "c retries now."
@@ -93,7 +92,7 @@ def _link_lost(snapshot: Snapshot, look: Look) -> VerdictFacts:
 
 def _retry(snapshot: Snapshot) -> str:
     link = snapshot.link
-    if link.reason == Reason.CONTAINER_FROZEN and link.retry_at is None:
+    if snapshot.verdict is Verdict.FROZEN and link.retry_at is None:
         return "goes on by itself once it is thawed"
     if link.state is LinkState.REFUSED:
         return "not retried by itself"
@@ -144,5 +143,6 @@ _TABLE = {
     Verdict.STOPPED: verdict_end.stopped,
     Verdict.INTERRUPTED: verdict_end.interrupted,
     Verdict.LINK_LOST: _link_lost,
+    Verdict.FROZEN: _link_lost,
     Verdict.HOST_RESTARTED: verdict_end.host_restarted,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from console.model import Verdict
+from console.model import OUT_OF_REACH
 from console.ui.present.band import band_row, draw_band
 from console.ui.present.frame import header
 from console.ui.present.layout import HEIGHTS, WIDTHS
@@ -62,7 +62,7 @@ class LogScreen(LogKeys):
             band.set_class(facts.fill == fill, f"-{fill}")
         pane.seen(snapshot)
         pane.placeholder = empty_log(snapshot)
-        pane.stale = snapshot.verdict is Verdict.LINK_LOST
+        pane.stale = snapshot.verdict in OUT_OF_REACH
         pane.narrow = width < WIDTHS[1]
         self.show_title_and_keys()
 

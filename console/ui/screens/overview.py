@@ -6,7 +6,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from console.model import Verdict
+from console.model import OUT_OF_REACH
 from console.reasons import ConsoleError
 from console.state.digest import Digest
 from console.state.formatrules import parse_number
@@ -115,7 +115,7 @@ class Overview(LogKeys):
         log.display = picture.has_log
         log.seen(snapshot)
         log.placeholder = empty_log(snapshot)
-        log.stale = snapshot.verdict is Verdict.LINK_LOST
+        log.stale = snapshot.verdict in OUT_OF_REACH
         log.narrow = picture.layout.narrow
         self.show_title_and_keys()
 
