@@ -138,7 +138,9 @@ EVENT = st.one_of(
         boot=st.sampled_from(["b1", "b1", "b2"]),
         rtt_s=st.none() | st.floats(0, 9),
     ),
-    st.builds(events.LinkWentDown, at=TIMES, reason=st.sampled_from(["link_lost", "container_frozen", "what"]), retry_at=MAYBE),
+    st.builds(
+        events.LinkWentDown, at=TIMES, reason=st.sampled_from(["link_lost", "container_frozen", "what"]), retry_at=MAYBE
+    ),
     st.builds(events.LinkRtt, at=TIMES, rtt_s=st.floats(0, 9), bt=TIMES, wall=TIMES),
     *[
         st.builds(
