@@ -449,7 +449,7 @@ _OWN = {
     ),
     "log_undated": _warning(
         "it is not known when its lines were written",
-        "No keeper has noted how the log grew: it isn't the log of a run that was started from here.",
+        "Its lines bear no dates, and no keeper has noted how it grew so far.",
         _LEFT_ALONE,
         "ask by number of lines (-n) or by a pattern (--grep) instead",
     ),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from console.commands.options import Seconds, choose, json_option, target_options, timeout_option
+from console.commands.options import Moment, choose, json_option, target_options, timeout_option
 
 
 @click.command()
@@ -27,11 +28,13 @@ def status(target: str | None, **options: Any) -> int:
 @click.command()
 @click.argument("target", required=False)
 @target_options
-@click.option("-n", "--lines", type=click.IntRange(min=0), default=50, show_default=True, help="How many last lines.")
+@click.option("-n", "--lines", type=click.IntRange(min=0), help="How many last lines: 50, with --since all.")
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what is written.")
 @click.option("--errors", is_flag=True, help="The first error lines of the whole log, as FILE:LINE: text.")
 @click.option("--grep", metavar="RE", help="The last lines of the whole log that match, as FILE:LINE: text.")
-@click.option("--since", "since_s", type=Seconds(), help="Only what was written in the last 10m, 2h, ...")
+@click.option(
+    "--since", "since", type=Moment(), help="Only what was written in the last 10m, since 21:30 or 2026-11-29T21:30."
+)
 @click.option("--run", metavar="RUN", help="The log of a past run, by name or id.")
 @click.option("--no-steps", is_flag=True, help="Leave step lines out.")
 @click.option("--context", type=click.IntRange(0, 100), default=0, help="Lines around each that was found.")
@@ -48,9 +51,11 @@ def logs(target: str | None, **options: Any) -> int:
 
     if options["errors"] and options["grep"]:
         raise click.UsageError("--errors and --grep exclude each other")
-    if options["follow"] and (options["run"] or options["since_s"] is not None or options["context"]):
+    if options["follow"] and (options["run"] or options["since"] is not None or options["context"]):
         raise click.UsageError("-f goes with --errors, --grep and --no-steps only")
-    fields = ("errors", "grep", "since_s", "run", "no_steps", "context", "max_bytes")
+    fields = ("errors", "grep", "since", "run", "no_steps", "context", "max_bytes")
+    if options["lines"] is None:
+        options["lines"] = 50 if options["since"] is None or options["errors"] or options["grep"] else sys.maxsize
     wanted = loglines.Wanted(**{field: options.pop(field) for field in fields})
     name, chosen = choose(target, options)
     return work.run(name, chosen, wanted=wanted, **options)

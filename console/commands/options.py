@@ -74,6 +74,33 @@ class Seconds(click.ParamType[float]):
         return seconds
 
 
+class Moment(click.ParamType[float]):
+    """`10m` ago, `21:30` of the last 24 hours, `2026-11-29T21:30` in this machine's zone or a named one: Unix time."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from datetime import UTC, datetime, time, timedelta
+
+        if isinstance(value, (int, float)):
+            return float(value)
+        now = datetime.now(UTC).astimezone()
+        found: datetime | None = None
+        if ":" in value or "-" in value:
+            try:
+                if "-" not in value:
+                    found = datetime.combine(now.date(), time.fromisoformat(value)).astimezone()
+                    found -= timedelta(days=found > now)
+                else:
+                    found = datetime.fromisoformat(value).astimezone()
+            except (ValueError, OverflowError, OSError):
+                self.fail(f"{value!r} is no moment: expected 10m, 21:30 or 2026-11-29T21:30", param, ctx)
+            if found > now:
+                self.fail(f"{value!r} has not come yet", param, ctx)
+            return found.timestamp()
+        return now.timestamp() - Seconds().convert(value, param, ctx)
+
+
 class Words(click.ParamType[list[str]]):
     """A command line in one argument, split as a shell would: `--exec 'pct exec 200 --'`."""
 

@@ -21,6 +21,7 @@ from console.config import Target
 from console.engine import diagnosis, gpucurves, requests
 from console.engine.archive import Archive
 from console.engine.following import Following
+from console.engine.growth import GrowthIndex
 from console.engine.logreader import LogReader
 from console.engine.oldlogs import OldLogs
 from console.engine.outside import OutsideAsking
@@ -38,6 +39,7 @@ from console.state import events, machine
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
 from console.state.snapshot import snapshot as build_snapshot
+from console.state.target import is_this_boot
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -184,9 +186,22 @@ class Engine:
         """Whether `logs` has a connection to look through."""
         return self._link.has_bulk
 
-    def log_size_at(self, at: float) -> int | None:
-        """Return how large the run's log was at a moment; None where nobody noted it."""
-        return self._following.size_at(at)
+    def dated(self, text: str) -> float | None:
+        """Return when a line says that it was written, by this clock; None where it doesn't say."""
+        return self._following.dated(text)
+
+    async def noted_size_at(self, run: str, at: float, size_bytes: int) -> int | None:
+        """Return how large the log of a run was at a moment, by its keeper's notes; None where they don't reach there.
+
+        `size_bytes` is its size now: what was written after the last note was written nobody knows when.
+        """
+        records = [*([self._state.host.said.run] if self._state.host.said is not None else []), *self._state.host.runs]
+        record = next((each for each in records if each is not None and each.id == run), None)
+        bt, now_bt = self._state.clock.bt(at), self._state.clock.bt(self.now())
+        if record is None or bt is None or now_bt is None or not is_this_boot(self._state, record):
+            return None
+        growth = GrowthIndex(await self._recorded(run))
+        return growth.size_at(bt) if growth.reaches(bt, size_bytes, now_bt) else None
 
     def first_error(self) -> tuple[int, int, str] | None:
         """Return (line number from 1, byte offset, text) of the first error line since the last step."""

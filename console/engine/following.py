@@ -235,10 +235,10 @@ class Following:
         gpucurves.join(self._series, records, lambda bt: min(self._now(), bt + self._bt_offset_s))
         return self._growth[run]
 
-    def size_at(self, at: float) -> int | None:
-        """Return how large the followed log was at a moment of the console's clock; None where nobody noted it."""
-        growth = self._growth.get(self._wanted.run) if self._wanted is not None else None
-        return growth.size_at(at - self._bt_offset_s) if growth is not None else None
+    def dated(self, text: str) -> float | None:
+        """Return when a line says that it was written, by the console's clock; None where it doesn't say."""
+        stamp = read_stamp(text, self._zone_s)
+        return stamp + self._wall_offset_s if stamp is not None else None
 
     async def _ask_outline(self, wanted: events.FollowLog) -> _Outline | None:
         """Ask for how a long log began, and for what stands at evenly spaced places between that and its end.
@@ -283,8 +283,8 @@ class Following:
         bt = self._growth[run].written_bt(line.end_offset) if run in self._growth else None
         if bt is not None:
             return min(self._now(), bt + self._bt_offset_s)
-        stamp = read_stamp(line.text, self._zone_s)
-        return min(self._now(), stamp + self._wall_offset_s) if stamp is not None else None
+        said = self.dated(line.text)
+        return min(self._now(), said) if said is not None else None
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 

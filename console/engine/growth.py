@@ -7,6 +7,9 @@ from collections.abc import Iterable
 
 from console.protocol import Growth
 
+_NOTED_S = 5.0
+"""A keeper notes a log that grows each second; what is on its way to the disk takes a moment more."""
+
 
 class GrowthIndex:
     """Answers `when was the byte before this offset there?` from (size, time) notes of one log."""
@@ -43,6 +46,15 @@ class GrowthIndex:
     def last_bt(self) -> float | None:
         """Host boot time at which the log last grew, or None where nobody noted it."""
         return self._times_bt[-1] if self._times_bt else None
+
+    def reaches(self, bt: float, size_bytes: int, now_bt: float) -> bool:
+        """Whether the notes tell what was there at a moment, of a log that has this size now.
+
+        What was written after the last note, long ago, may be of before that moment or not.
+        """
+        if self.last_bt is None:
+            return False
+        return bt <= self.last_bt or size_bytes <= self.last_size_bytes or now_bt - self.last_bt < _NOTED_S
 
     def size_at(self, bt: float) -> int | None:
         """Return how large the log was at a moment at the latest: what was written later stands behind that."""

@@ -9,15 +9,18 @@ import os
 import sys
 from collections import deque
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 
 from console.bounded import Bounded, TooSlow, bounded
 from console.engine import Engine
+from console.engine.since import since
 from console.headless import output
 from console.reasons import ConsoleError, Exit, Reason
 from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
 from console.state.logquery import ERRORS, Place, Query, typed
+from console.state.stretch import Stretch
 
 _RANGE_BYTES = 256 << 10
 _CONTEXT_BYTES = 512  # a line has about a hundred; a range is asked for again where that was too little
@@ -31,7 +34,8 @@ class Wanted:
 
     errors: bool = False
     grep: str | None = None
-    since_s: float | None = None
+    since: float | None = None
+    """Unix time."""
     run: str | None = None
     no_steps: bool = False
     context: int = 0
@@ -70,8 +74,8 @@ async def print_wanted(engine: Engine, wanted: Wanted, count: int, path: str | N
     Raises: ConsoleError.
     """
     place = _place(engine, wanted, path)
-    start = _start(engine, wanted)
     printer = _Printer(place.path, wanted.max_bytes)
+    start = await _start(engine, place, wanted, printer)
     query = wanted.query
     if query is None:
         await _print_last(engine, place, wanted, count, start, printer)
@@ -91,14 +95,40 @@ def _place(engine: Engine, wanted: Wanted, path: str | None) -> Place:
     return Place(path=known) if known is not None else engine.logs.place_of(name)
 
 
-def _start(engine: Engine, wanted: Wanted) -> int:
-    if wanted.since_s is None:
+async def _start(engine: Engine, place: Place, wanted: Wanted, printer: _Printer) -> int:
+    """Return where begins what was written since the moment that is asked for: by its own dates, else by the keeper's
+    notes. Raises: ConsoleError(LOG_UNDATED)."""
+    if wanted.since is None:
         return 0
-    size = engine.log_size_at(engine.now() - wanted.since_s) if wanted.run is None else None
-    if size is None:
-        what = "of a past run" if wanted.run is not None else "of this log"
-        raise ConsoleError(Reason.LOG_UNDATED, f"nobody noted when the lines {what} were written", Exit.REFUSED)
-    return size
+
+    async def look(offset: int, length: int, back: bool) -> Stretch:
+        return await engine.logs.lines(place, offset, length, back=back, align=not back)
+
+    found = await since(look, engine.dated, wanted.since, engine.now())
+    if found is not None and found.undated_below_at is None:
+        return found.offset
+    end = await engine.logs.lines(place, -1, 1, back=True)
+    if (run := _run_id(engine, wanted)) is not None:
+        noted = await engine.noted_size_at(run, wanted.since, end.size_bytes)
+        if noted is not None:
+            return noted if found is None else max(noted, found.offset)
+    if found is None:
+        what = f"the lines of {place.path} bear no dates, and nobody noted when they were written"
+        raise ConsoleError(Reason.LOG_UNDATED, what, Exit.REFUSED)
+    if found.offset < end.size_bytes:
+        at = datetime.fromtimestamp(found.undated_below_at or 0.0, UTC).astimezone()
+        printer.notes.append(
+            f"the last line with a date is of {at:%Y-%m-%d %H:%M:%S}; how old those below it are is not known"
+        )
+    return found.offset
+
+
+def _run_id(engine: Engine, wanted: Wanted) -> str | None:
+    """Return the id of the run whose log is meant, where the host still tells of it."""
+    run = engine.snapshot.run
+    if wanted.run is None or (run is not None and wanted.run in (run.name, run.id)):
+        return run.id if run is not None else None
+    return next((each for each, name in engine.past_runs.items() if wanted.run in (each, name)), None)
 
 
 class _Printer:
@@ -107,7 +137,7 @@ class _Printer:
     def __init__(self, path: str, max_bytes: int | None) -> None:
         self._path, self._left = path, max_bytes
         self._left_out = 0
-        self.note = ""
+        self.notes: list[str] = []
 
     def say(self, text: str) -> None:
         size = len(text.encode("utf-8", "replace")) + 1
@@ -126,8 +156,8 @@ class _Printer:
     def finish(self) -> None:
         if self._left_out:
             output.progress(f"{self._left_out} lines more did not fit into --max-bytes")
-        if self.note:
-            output.progress(self.note)
+        for note in self.notes:
+            output.progress(note)
 
 
 async def _print_last(engine: Engine, place: Place, wanted: Wanted, count: int, start: int, printer: _Printer) -> None:
@@ -171,11 +201,12 @@ async def _print_found(
         print("\r\x1b[K", end="", file=sys.stderr)
     shown = first if query.errors else list(last)[-count:] if count else []
     if not total:
-        printer.note = f"no line of {output.one_line(os.fspath(place.path))} matches"
+        printer.notes.append(f"no line of {output.one_line(os.fspath(place.path))} matches")
     elif is_enough and total <= len(shown):
-        printer.note = "there may be more: -n asks for more"
+        printer.notes.append("there may be more: -n asks for more")
     elif total > len(shown):
-        printer.note = f"{len(shown):,} of {total:,} lines, the {'first' if query.errors else 'last'} ones; -n for more"
+        which = "first" if query.errors else "last"
+        printer.notes.append(f"{len(shown):,} of {total:,} lines, the {which} ones; -n for more")
     printed = -1
     for where, number in shown:
         printed = await _print_around(engine, place, wanted, where, number, printed, printer)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import click
 import pytest
 
+from console.commands.options import Moment
 from console.headless.loglines import Wanted
 from console.reasons import ConsoleError, Exit, Reason
 from tests.headless.running import Console
@@ -85,6 +89,44 @@ def test_since_goes_by_what_the_keeper_noted(console: Console, ran: Path) -> Non
     undated = console("logs", "--since", "1h", "--run", "older")
     assert undated.code == 3
     assert "log_undated" in undated.out
+
+
+def test_since_goes_by_the_dates_of_the_lines_where_they_bear_some(console: Console, ran: Path) -> None:
+    now = datetime.now(UTC).astimezone().replace(microsecond=0)
+    moments = [now - timedelta(minutes=minutes) for minutes in (90, 30, 5)]
+    dated = ran.with_name(ran.name.replace(ran.name.split("train_")[-1].split(".")[0], "dated"))
+    lines = [f"[{moment:%Y-%m-%d %H:%M:%S}] step {n}" for n, moment in enumerate(moments)]
+    dated.write_text("\n".join([lines[0], lines[1], "Traceback (most recent call last):", lines[2]]) + "\n")
+
+    def since(moment: str) -> list[str]:
+        done = console("logs", "--run", "dated", "--since", moment)
+        assert done.code == 0, done.err
+        return done.out.splitlines()
+
+    assert since("1h") == [lines[1], "Traceback (most recent call last):", lines[2]]
+    assert since(f"{moments[0]:%Y-%m-%dT%H:%M:%S%z}")[0] == lines[0]
+    assert since("2m") == []
+
+
+@pytest.mark.parametrize("moment", ["25:99", "2026-13-01", "2126-01-01", "soon", "-5m"])
+def test_what_is_no_moment_is_refused(moment: str) -> None:
+    with pytest.raises(click.UsageError, match=r"moment|duration|come yet|negative"):
+        Moment().convert(moment, None, None)
+
+
+def test_a_moment_without_a_zone_is_one_of_this_machine() -> None:
+    assert Moment().convert("2026-02-11T07:15:09Z", None, None) == 1770794109.0  # as `date -u +%s` has it
+    local = datetime.fromtimestamp(1770794109.0, UTC).astimezone()
+    assert Moment().convert(f"{local:%Y-%m-%d %H:%M:%S}", None, None) == 1770794109.0
+
+
+def test_a_time_of_day_is_that_of_the_last_24_hours() -> None:
+    now = time.time()
+
+    for hour in range(24):
+        at = Moment().convert(f"{hour:02}:30", None, None)
+        assert now - 86_400 - 7200 < at <= now  # a change of the clocks within them moves it by an hour
+        assert datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M") == f"{hour:02}:30"
 
 
 def test_options_that_contradict_each_other_are_refused(console: Console) -> None:
