@@ -1295,6 +1295,21 @@ NOTHING: list[str] = [
     "       eval time =   10120.50 ms /   400 runs   (   25.30 ms per token,    39.52 tokens per second)",
     "slot update_slots: id  0 | task 12 | prompt processing progress, n_past = 512, n_tokens = 512, progress = 1.000000",
     "llama_model_loader: - kv   4:                       llama.context_length u32              = 8192",
+    # Tests, help texts, prose
+    "tests/test_train.py::test_step[loss=1.5] PASSED [50%]",
+    ">       assert step 10 loss 1.5",
+    "                        loss: 1.0 by default; tok/s is printed each step",
+    "# step 100 | loss 2.5 | tok/s 20,000  <- how a line looks",
+    "step 2: run ./train.sh, loss should be below 2.5 after step 100",
+    "RuntimeError: step 100: loss is 2.5, expected finite",
+    "last run ended at step 9311, loss nan",
+    "GET /metrics?step=100&loss=1.5 HTTP/1.1 200",
+    "ct200:84941:84999 [3] NCCL INFO [Rank 3] step 4 nranks 8 loss 0",
+    # Inference engines, again
+    "INFO 08-20 04:11:52 [metrics.py:96] SpecDecoding metrics: Mean acceptance length: 3.41, Accepted throughput: 812.11 tokens/s, Drafted throughput: 2400.12 tokens/s",
+    "[08/20/2026-04:12:00] [TRT-LLM] [I] iter = 1203, global_rank = 0, rank = 0, currank_total_requests = 32/0, host_step_time = 12.1ms, num_scheduled_requests: 32",
+    "llama_perf_context_print:        eval time =    1203.12 ms /   127 runs   (    9.47 ms per token,   105.56 tokens per second)",
+    "| qwen3 8B Q4_K - Medium         |   4.68 GiB |     8.19 B | CUDA       |  99 |         pp512 |     12034.11 ± 41.22 |",
     # Installing and downloading
     "Collecting torch==2.9.0",
     "  Downloading torch-2.9.0-cp311-cp311-manylinux_2_28_x86_64.whl (899.8 MB)",
