@@ -9,7 +9,7 @@ from console.config import Target
 from console.engine import Engine
 from console.headless import output
 from console.headless.history import differences
-from console.headless.session import deadline_after, first_word, opened
+from console.headless.session import can_look, deadline_after, first_word, opened
 from console.history.comparing import Comparison, Pair, compare
 from console.history.entry import Entry
 from console.reasons import ConsoleError, Exit
@@ -28,6 +28,7 @@ async def _compare(name: str, target: Target, a: str, b: str, timeout_s: float |
         failure: ConsoleError | None = None
         try:
             await first_word(engine, deadline)
+            await can_look(engine, deadline)
         except ConsoleError as error:
             failure = error  # the ledger knows them all the same
         found = compare(await engine.archive.run(a), await engine.archive.run(b))
@@ -106,6 +107,8 @@ def noise_words(found: Comparison) -> str:
 
 
 def _why(found: Comparison) -> str:
+    if found.unlike:
+        return found.unlike
     without = [f"no steady rates of {_name(each)} are kept" for each in (found.a, found.b) if each.steady_tok_s is None]
     return "; ".join(without) or "the steady rates of one are not kept any more"
 
@@ -134,7 +137,10 @@ def _pair_texts(pair: Pair, form: str) -> tuple[str, str]:
 
 
 def _signed(value: float | None, form: str, unit: str = "") -> str:
-    return "" if value is None else format(value, f"+{form}") + unit
+    if value is None:
+        return ""
+    text = format(value, f"+{form}")
+    return (text if float(text) else format(0.0, f"+{form}")) + unit
 
 
 def _percent(value: float | None) -> str:
@@ -153,7 +159,7 @@ def comparison_json(engine: Engine, found: Comparison) -> dict[str, Any]:
     elif rate.noise is None:
         whys["tok_s.noise_pct"] = rate.why
     if found.tokens is None or found.tokens.delta is None:
-        whys["tokens"] = "the curve of one is not known over that time"
+        whys["tokens"] = found.unlike or "the curve of one is not known over that time"
     if found.loss is None:
         whys["loss_at_step"] = "the losses of one are not known"
     if found.changes is None:

@@ -21,6 +21,7 @@ from console.model import Change, PastRun
 from console.state import steadiness
 from console.state.changes import changes
 from console.state.digest import Digest
+from console.state.formatrules import Scope
 
 SMOOTH_S: Final = 300.0
 """The gap is shown as the median of 5 minutes; of short runs of a tenth of what there is."""
@@ -51,6 +52,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     a: Entry
     b: Entry
     rate: steadiness.Gap | None = None
+    unlike: str = ""
+    """Why the rates are not set against each other though both may be known: they count different tokens."""
     equal_s: float | None = None
     """Both have run for so long since their first step."""
     tokens: Pair | None = None
@@ -76,12 +79,15 @@ def compare(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> Comparison:
     equal_s = _equal_time(ours.digests.get("tok_s"), theirs.digests.get("tok_s"))
     equal_step = _equal_step(ours.digests.get("loss"), theirs.digests.get("loss"))
     peak_gpu = _peak_gpu(one, other)
+    unlike = _unlike(one.scope, other.scope)
+    tokens = _pair(_tokens(ours.digests.get("tok_s"), equal_s), _tokens(theirs.digests.get("tok_s"), equal_s))
     return Comparison(
         a=one,
         b=other,
-        rate=steadiness.gap(ours.steady.rates, theirs.steady.rates),
+        rate=steadiness.gap(ours.steady.rates, theirs.steady.rates) if not unlike else None,
+        unlike=unlike,
         equal_s=equal_s,
-        tokens=_pair(_tokens(ours.digests.get("tok_s"), equal_s), _tokens(theirs.digests.get("tok_s"), equal_s)),
+        tokens=tokens if not unlike else None,
         equal_step=equal_step,
         loss=_pair(_loss_at(ours.digests.get("loss"), equal_step), _loss_at(theirs.digests.get("loss"), equal_step)),
         launch_s=_pair(one.launch_s, other.launch_s),
@@ -92,6 +98,20 @@ def compare(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> Comparison:
         queue_empty_pct=_pair(one.queue_empty_pct, other.queue_empty_pct),
         changes=_changes(one, other),
     )
+
+
+_COUNTED: Final[dict[str, str]] = {
+    Scope.GLOBAL: "all GPUs",
+    Scope.DERIVED: "all GPUs",
+    Scope.PER_DEVICE: "one GPU",
+    Scope.RANK: "one rank",
+}
+
+
+def _unlike(a: str | None, b: str | None) -> str:
+    """Say that two rates count different tokens; empty where they don't, or where one isn't known."""
+    ours, theirs = ("" if scope is None else _COUNTED.get(scope, scope) for scope in (a, b))
+    return f"A counts the tokens of {ours}, B of {theirs}" if ours and theirs and ours != theirs else ""
 
 
 def _pair(a: float | None, b: float | None) -> Pair | None:

@@ -83,7 +83,7 @@ def read(pieces: Iterable[tuple[int, bytes]], parser: Parser, utc_offset_s: floa
     """Read pieces in the order of the file; return its steps and the last checkpoint's."""
     steps: list[Seen] = []
     checkpoint: int | None = None
-    first: int | None = None
+    first: int | None = None  # of this launch: one log may hold several
     splitter = LineSplitter()
     follows_checkpoint = False
     times = _Times(utc_offset_s)
@@ -98,7 +98,8 @@ def read(pieces: Iterable[tuple[int, bytes]], parser: Parser, utc_offset_s: floa
                     checkpoint = sample.checkpoint_step if sample.checkpoint_step is not None else checkpoint
                 if sample.kind is not Kind.STEP or sample.step is None:
                     continue
-                first = sample.step if first is None else first
+                if first is None or (steps and sample.step < (steps[-1].sample.step or 0)):
+                    first = sample.step
                 counts = sample.step - first >= WARM_UP_STEPS and not follows_checkpoint
                 follows_checkpoint = False
                 steps.append(Seen(sample, times.of(line.text, sample.step), counts))

@@ -11,6 +11,7 @@ slow, so the usual error of a mean, which counts each step as news, is several t
 3. A stretch must be at least 2 T long, and a run must have 16 steady steps: else it isn't known how much is noise.
 4. The noise of the difference is the t quantile (97.5 %, Welch-Satterthwaite) times the root of the two variances:
    where nothing differs, a difference beyond it comes up in at most about 5 of 100 comparisons. Tests measure that.
+5. A log that writes `21.5K` says nothing of what it has rounded away: half a unit of each run's goes on top.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Estimate(Struct, frozen=True):
     error: float | None = None
     """Standard error of the median; None where it can't be told, see `why`."""
     why: str = ""
+    unit: float = 0.0
+    """What its rates are rounded to: 100 for `21.5K`."""
 
 
 class Gap(Struct, frozen=True, kw_only=True):
@@ -94,7 +97,7 @@ def estimate(rates: Sequence[float]) -> Estimate | None:
     medians = [_median(rates[i * n // STRETCHES : (i + 1) * n // STRETCHES]) for i in range(STRETCHES)]
     mean = sum(medians) / STRETCHES
     variance = sum((each - mean) ** 2 for each in medians) / (STRETCHES - 1) / STRETCHES
-    return Estimate(middle, mad, n, math.sqrt(variance / (1 - memory / (2 * length))))
+    return Estimate(middle, mad, n, math.sqrt(variance / (1 - memory / (2 * length))), unit=rounding(rates))
 
 
 def gap(a: Sequence[float], b: Sequence[float]) -> Gap | None:
@@ -108,7 +111,7 @@ def gap(a: Sequence[float], b: Sequence[float]) -> Gap | None:
     if first.error is None or second.error is None:
         why = "; ".join(f"{name}: {each.why}" for name, each in (("A", first), ("B", second)) if each.why)
         return Gap(a=first, b=second, delta=delta, delta_pct=delta_pct, why=why)
-    noise = _noise(first.error**2, second.error**2)
+    noise = _noise(first.error**2, second.error**2) + (first.unit + second.unit) / 2
     return Gap(
         a=first,
         b=second,
@@ -118,6 +121,22 @@ def gap(a: Sequence[float], b: Sequence[float]) -> Gap | None:
         noise_pct=noise * abs(scale) if scale is not None else None,
         significant=abs(delta) > noise,
     )
+
+
+def rounding(rates: Sequence[float]) -> float:
+    """Return the power of ten that all rates are multiples of; 0 where they are not even whole.
+
+    One and the same rate is taken to have three digits that count.
+    """
+    largest = max(abs(rate) for rate in rates)
+    if largest < 1 or not all(rate.is_integer() for rate in rates):
+        return 0.0
+    unit, most = 1.0, 10.0 ** math.floor(math.log10(largest))
+    if len(set(rates)) == 1:
+        most /= 100
+    while unit < most and all(rate % (unit * 10) == 0 for rate in rates):
+        unit *= 10
+    return unit
 
 
 def memory_steps(rates: Sequence[float]) -> float:

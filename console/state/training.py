@@ -64,6 +64,8 @@ class Training(Struct, frozen=True, kw_only=True):
     """Where the lines of both end in the log: how long it was when they were written."""
     first_step: int | None = None
     first_step_at: float | None = None
+    warm_from_step: int | None = None
+    """Warm-up counts from here: the first step, or the one that the run last went back to."""
     last_step_at: float | None = None
     """When the last step was written; None where nobody saw it."""
     heard_at: float | None = None
@@ -147,7 +149,8 @@ def _step(training: Training, sample: Sample, step: int, at: float, *, live: boo
     training = _saved_by_now(training)
     training = _queue(training, sample, step, at if live else None)
     if before is not None and step < before:
-        training = replace(training, losses=spike.Losses())  # it went back to a checkpoint: so did its loss
+        # It went back to a checkpoint: so did its loss, and it has to warm up again.
+        training = replace(training, losses=spike.Losses(), warm_from_step=step)
     if training.pair is None and before is not None and step > before and (is_own or live):
         ends = (training.last_step_end, sample.end_offset)
         training = replace(training, pair=(before, step), pair_at=at if live else None, pair_ends=ends)
@@ -168,6 +171,7 @@ def _step(training: Training, sample: Sample, step: int, at: float, *, live: boo
         losses=_losses(training, sample, step, at if live else None),
         first_step=step if training.first_step is None else training.first_step,
         first_step_at=at if live and training.first_step is None else training.first_step_at,
+        warm_from_step=step if training.warm_from_step is None else training.warm_from_step,
         last_step_at=at if live else None,
         heard_at=at,
         last_step_offset=sample.offset,
@@ -237,7 +241,7 @@ def _losses(training: Training, sample: Sample, step: int, at: float | None) -> 
 
 
 def is_warm(training: Training, step: int) -> bool:
-    return training.first_step is not None and step - training.first_step >= WARMUP_STEPS
+    return training.warm_from_step is not None and step - training.warm_from_step >= WARMUP_STEPS
 
 
 def _bad_since(training: Training, step: int) -> int:

@@ -110,6 +110,29 @@ def test_half_a_percent_within_the_noise_of_two_logs_is_said_to_be_so() -> None:
     assert found.rate.significant is False
 
 
+def test_each_launch_within_one_log_warms_up_anew() -> None:
+    again = log(21_000, 4, steps=300, stamp="%Y-%m-%d %H:%M:%S")  # its first 39 steps are slow
+    first = again.replace(b"2026-08-20", b"2026-08-19")
+
+    (row, _), (once, _) = of(first + again), of(again)
+
+    assert (row.steady_tok_s, row.steady_n) == (once.steady_tok_s, once.steady_n)
+
+
+def test_rates_that_count_different_tokens_are_not_set_against_each_other() -> None:
+    titan = log(21_000, 3).replace(b"tok/s ", b"tps: ").replace(b" | ", b"  ").replace(b"loss ", b"loss: ")
+    titan = b"".join(
+        b"[titan] " + line.replace(b"step ", b"step: ").replace(b"/60000", b"") for line in titan.splitlines(True)
+    )
+
+    found = compare(of(titan, "a"), of(log(21_035, 4), "b"))
+
+    assert found.a.scope == "per_device"
+    assert (found.rate, found.tokens) == (None, None)
+    assert found.unlike == "A counts the tokens of one GPU, B of all GPUs"
+    assert found.loss is not None
+
+
 @pytest.mark.parametrize("size", [0, 1, HEAD_BYTES, 1_000_000, 2_000_000, 50 * 2**30])
 def test_however_long_a_log_is_what_is_read_of_it_is_bounded(size: int) -> None:
     found = ranges(size)

@@ -20,6 +20,7 @@ from console.state.steadiness import (
     gap,
     later,
     memory_steps,
+    rounding,
     t_quantile,
     window,
 )
@@ -103,6 +104,31 @@ def test_known_difference_of_two_percent_is_found_and_beyond_the_noise() -> None
     assert found.delta_pct == pytest.approx(2.1, abs=0.5)
     assert found.noise_pct == pytest.approx(2.145 * 38 * math.sqrt(2) / 210.35, rel=0.6)
     assert found.significant is True
+
+
+def test_what_a_log_has_rounded_away_is_no_difference() -> None:
+    """`21.4K` and `21.5K` may be 21,449 and 21,451."""
+    found = compared([21_500.0] * 290 + [21_400.0] * 10, [21_400.0] * 300)
+
+    assert found.delta == 100
+    assert found.noise is not None
+    assert found.noise >= 100
+    assert found.significant is False
+
+
+@pytest.mark.parametrize(
+    ("rates", "unit"),
+    [
+        ([21_500.0, 21_400.0], 100.0),
+        ([21_480.0, 21_493.0], 1.0),
+        ([21_480.5, 21_493.0], 0.0),
+        ([1_200_000.0, 1_100_000.0], 100_000.0),
+        ([20_000.0] * 5, 100.0),  # three digits at least are taken to count
+        ([0.0, 0.0], 0.0),
+    ],
+)
+def test_rounding_is_read_off_the_rates(rates: list[float], unit: float) -> None:
+    assert rounding(rates) == unit
 
 
 def test_half_a_percent_within_the_noise_is_said_to_be_within_it() -> None:

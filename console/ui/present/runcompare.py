@@ -112,7 +112,9 @@ def _shortened(figure: _Figure) -> _Figure:
 def _noise(found: Comparison, width: int) -> Span:
     """Return what is to be said of the noise, in as many words as there is room for."""
     rate = found.rate
-    if rate is None:
+    if found.unlike:
+        texts, role = [f"the rates can't be compared: {found.unlike}", "the rates can't be compared"], Role.WARN
+    elif rate is None:
         missing = [name_of(run) for run in (found.a, found.b) if run.steady_tok_s is None]
         who = " and ".join(missing) or "one of them"
         texts, role = [f"no steady rates of {who} are kept", "no steady rates are kept"], Role.WARN
@@ -185,7 +187,8 @@ def _rate(found: Comparison) -> _Figure:
     rate = found.rate
     if rate is None:
         pair = Pair(found.a.steady_tok_s, found.b.steady_tok_s)
-        return _Figure("tok/s, steady 10 min", *_both(pair, words.count), words.percent_change(pair.delta_pct))
+        delta = words.percent_change(pair.delta_pct) if not found.unlike else ""
+        return _Figure("tok/s, steady 10 min", *_both(pair, words.count), delta)
     texts = [f"{words.count(each.median)} ±{words.count(each.mad)}" for each in (rate.a, rate.b)]
     role = _judged(rate.delta_pct, _beyond(found), more_is=Role.OK)
     return _Figure("tok/s, steady 10 min", texts[0], texts[1], words.percent_change(rate.delta_pct), role)

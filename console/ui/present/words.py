@@ -96,7 +96,7 @@ def percent_change(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return ""
     text = f"{abs(value):.1f}" if abs(value) < 9.95 else f"{abs(value):.0f}"
-    return f"{MINUS if value < 0 else '+'}{text} %"
+    return f"{MINUS if value < 0 and float(text) else '+'}{text} %"
 
 
 def whole_gib(value: int | None) -> str:
