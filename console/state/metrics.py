@@ -46,6 +46,10 @@ __all__ = [
 
 SWITCH_AFTER: Final = 3
 """Step lines of one other format, with none of the chosen format between, that change the choice."""
+MOST_COPIES: Final = 512
+"""Step lines of other ranks in a row that are taken for copies: a pipe of each of 8 ranks holds fewer. After them the
+rank that was followed is gone.
+"""
 UNPROVEN_BAR_STEPS: Final = 50
 """An unlabelled bar shorter than this is taken for a loading bar while nothing else speaks for it."""
 MAX_COUNT: Final = 10**12
@@ -150,6 +154,7 @@ class Parser:
         self._bar_proven = False
         self._last_step: int | None = None
         self._last_rank: str | None = None
+        self._copies = 0
         self._last_state: tuple[int, str] = (-1, "")
 
     @property
@@ -429,10 +434,15 @@ class Parser:
         )
 
     def _is_news(self, step: int, rank: str | None, reading: Reading) -> bool:
-        """False for a bar that was redrawn, and for another rank's copy of a step line."""
+        """False for a bar that was redrawn, and for another rank's copy of a step line.
+
+        Ranks that write into pipes come in blocks: what the rank that is followed has told already is no step back.
+        """
         if reading.rule.bar and self._bar is not None and self._bar[0] == step:
             return False
-        return not (rank is not None and self._last_rank not in (None, rank) and step == self._last_step)
+        is_copy = rank is not None and self._last_rank not in (None, rank) and step <= (self._last_step or -1)
+        self._copies = self._copies + 1 if is_copy else 0
+        return not is_copy or self._copies > MOST_COPIES
 
     def _follow(self, fmt: Format, reading: Reading, step: int | None) -> int | None:
         """Note a step line, and return the step that it belongs to."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from console.state.formats import FORMATS
 from console.state.lines import LineSplitter, RawLine
-from console.state.metrics import CheckpointState, Kind, LineKind, Parser, Sample, Scope, classify
+from console.state.metrics import MOST_COPIES, CheckpointState, Kind, LineKind, Parser, Sample, Scope, classify
 
 DFLASH = "step {}/900 | loss 2.5 | tok/s 20,000 | hs_queue min_ready=4 max_depth=16"
 TITAN = "[titan] 2026-02-11 07:15:09,551 - root - INFO - step: {}  loss:  4.5  grad_norm:  0.75  tps: 6,512"
@@ -167,6 +167,19 @@ def test_copy_of_a_step_by_another_rank_is_passed_by() -> None:
     lines = [f"[rank{rank}]:{TITAN.format(step)}" for step in (1, 2) for rank in (0, 1)]
 
     assert steps(feed(Parser(), *lines)) == [1, 2]
+
+
+def test_blocks_of_ranks_that_write_into_pipes_are_one_run_that_never_steps_back() -> None:
+    blocks = [range(1, 5), range(5, 9), range(3, 5)]  # the last: back to a checkpoint
+    lines = [f"[rank{rank}]:{TITAN.format(step)}" for block in blocks for rank in (0, 1, 2) for step in block]
+
+    assert steps(feed(Parser(), *lines)) == [1, 2, 3, 4, 5, 6, 7, 8, 3, 4]
+
+
+def test_another_rank_is_followed_once_the_one_that_was_is_gone() -> None:
+    lines = [f"[rank7]:{TITAN.format(900)}", *(f"[rank3]:{TITAN.format(step)}" for step in range(1, 600))]
+
+    assert steps(feed(Parser(), *lines))[:3] == [900, MOST_COPIES + 1, MOST_COPIES + 2]
 
 
 def test_counter_that_jumps_back_is_reported_as_it_is() -> None:
