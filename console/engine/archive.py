@@ -30,13 +30,18 @@ class Archive:
     async def look_at_logs(self) -> None:
         """Take up logs of which no run is known, once a minute at most; nothing where the host can't be asked."""
         now = self._snapshot()
-        if not self._past.place or now.link.state is not LinkState.UP or now.at - self._looked_at < _LOOK_EVERY_S:
+        if now.at - self._looked_at < _LOOK_EVERY_S:
             return
         self._looked_at = now.at
+        if not await self._read_logs(now):
+            self._looked_at = float("-inf")
+
+    async def _read_logs(self, now: Snapshot, run: str | None = None) -> bool:
+        if not self._past.place or now.link.state is not LinkState.UP:
+            return False
         current = now.run.log_path if now.run is not None else None
         taken = self._past.log_paths | {current or "", now.log.path or ""}
-        if not await self._logs.update(self._past.place, taken):
-            self._looked_at = float("-inf")
+        return await self._logs.update(self._past.place, taken, run)
 
     async def _flush(self) -> None:
         """Have what is known by now of the live run written down, within a moment."""
@@ -59,6 +64,8 @@ class Archive:
             return (row, book.curves(place, self._target, row.id)) if row is not None else None
 
         found = await self._ask(read)
+        if found is None and await self._read_logs(self._snapshot(), which):
+            found = await self._ask(read)
         if found is None:
             raise ConsoleError(Reason.RUN_UNKNOWN, f"{which}: no such run of {self._target}", Exit.REFUSED)
         return found

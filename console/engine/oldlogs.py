@@ -33,9 +33,10 @@ class OldLogs:
         self._format, self._tokens_per_step = formatfile.resolve(metrics.format), metrics.tokens_per_step
         self.utc_offset_s = 0.0
 
-    async def update(self, place: str, taken: frozenset[str]) -> bool:
+    async def update(self, place: str, taken: frozenset[str], run: str | None = None) -> bool:
         """Read the newest logs that are new or have grown; `taken`: the logs of runs that are known otherwise.
 
+        With `run` only that of this run, however many are newer.
         Return whether that could be done; what can't be read is left as it is, nothing else depends on it.
         """
         try:
@@ -44,7 +45,8 @@ class OldLogs:
             paths = taken | {row.log_path for row in known if row.log_path and not row.is_log_only}
             before = {row.log_path: row for row in known if row.is_log_only}
             wanted = [file for file in files if file.path not in paths and not _is_same(file, before.get(file.path))]
-            found = [await self._read(file) for file in wanted[:MOST_LOGS]]
+            asked = wanted if run is None else [file for file in wanted if file.run == run]
+            found = [await self._read(file) for file in asked[:MOST_LOGS]]
             if found:
                 rows = [row for row, _ in found]
                 curves = {row.id: each for row, each in found}

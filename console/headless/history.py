@@ -10,7 +10,7 @@ from typing import Any
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
-from console.headless.session import deadline_after, first_word, opened, settled
+from console.headless.session import can_look, deadline_after, first_word, opened, settled
 from console.history import words
 from console.history.entry import Entry, Runs
 from console.model import Change, PastRun
@@ -37,6 +37,7 @@ async def _history(
         failure: ConsoleError | None = None
         try:
             await (first_word if since is not None else settled)(engine, deadline)
+            await can_look(engine, deadline)
         except ConsoleError as error:
             failure = error  # what was written down is still there, and no less true than it was
         rows = await engine.archive.runs(lines + _OLDER)

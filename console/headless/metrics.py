@@ -9,7 +9,7 @@ from typing import Any
 
 from console.config import Target
 from console.headless import output
-from console.headless.session import deadline_after, opened, settled
+from console.headless.session import can_look, deadline_after, opened, settled
 from console.history.entry import Entry
 from console.history.samples import Curves
 from console.reasons import ConsoleError, Exit, Reason
@@ -29,6 +29,7 @@ async def _metrics(name: str, target: Target, which: str | None, timeout_s: floa
     async with opened(name, target) as engine:
         try:
             await settled(engine, deadline)
+            await can_look(engine, deadline)
         except ConsoleError:
             if which is None:
                 raise  # of a run of before the ledger knows all that there is

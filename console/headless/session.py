@@ -85,6 +85,21 @@ async def settled(engine: Engine, deadline: float | None) -> Snapshot:
     return engine.snapshot
 
 
+async def can_look(engine: Engine, deadline: float | None) -> None:
+    """Wait for the connection through which logs are read, 8 s at most: it comes a moment after the host's first word.
+
+    Where it doesn't come, what is known without it is still true.
+    """
+    patience = deadline_after(_PATIENCE_S)
+    if deadline is not None and patience is not None:
+        patience = min(patience, deadline)
+
+    def decided(snapshot: Snapshot) -> bool | None:
+        return True if engine.can_look or snapshot.link.state is not LinkState.UP else None
+
+    await engine.until(decided, patience)
+
+
 def _all_have_spoken(snapshot: Snapshot) -> bool:
     if snapshot.gpus.source == "unknown" or snapshot.ages.process is None or _is_overdue(snapshot):
         return False
