@@ -367,6 +367,8 @@ class LogStatus(Struct, frozen=True, kw_only=True):
     """When it last grew."""
     caught_up: bool = False
     """Everything up to `size_bytes` has been read."""
+    unread: bool = False
+    """What stood in it when it was opened is still being read: how far the run has come can't be told from it yet."""
     mishap: LogState | None = None
     """That it was truncated or rotated last, and when; the state itself says so only in that moment."""
     mishap_at: float | None = None

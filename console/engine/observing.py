@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from console.history.entry import Observed
-from console.model import Snapshot, Stage, StageState, Verdict
+from console.model import Progress, Snapshot, Stage, StageState, Verdict
 
 _OVER = frozenset(
     {
@@ -25,8 +25,11 @@ _PROGRESS = (
 
 
 def observed(snapshot: Snapshot) -> Observed:
-    """Return what a snapshot proves of its run beyond the keeper's record."""
-    run, progress = snapshot.run, snapshot.progress
+    """Return what a snapshot proves of its run beyond the keeper's record.
+
+    Nothing of how far it came while its log is still being read: the row would fall back behind what is known.
+    """
+    run, progress = snapshot.run, snapshot.progress if not snapshot.log.unread else Progress()
     rate, queue = progress.rate, progress.queue
     alive = run is not None and run.alive is True
     stages = {status.stage: status for status in snapshot.stages}

@@ -325,6 +325,7 @@ def _log(state: TargetState) -> LogStatus:
         at=log.at,
         grew_at=log.grew_at,
         caught_up=log.has_caught_up,
+        unread=log.is_unread,
         lost=lost,
         mishap=LogState(log.mishap) if log.mishap else None,
         mishap_at=log.mishap_at,
