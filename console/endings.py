@@ -356,7 +356,7 @@ _HEALTH = {
         "finished", "The run has done all its steps and ended.", "its results are on disk", "r starts the next one"
     ),
     "running_ok": info(
-        "nothing is wrong",
+        "no failure is seen",
         "The log shows no failure; that it makes steps has to be seen, too.",
         _LEFT_ALONE,
         "keep watching",

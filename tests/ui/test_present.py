@@ -508,3 +508,31 @@ def test_a_frozen_container_is_no_lost_link() -> None:
     assert can_draw(facts.word)
     assert (facts.word, facts.first) == ("FROZEN", ("its cgroup is frozen", "goes on by itself once it is thawed"))
     assert facts.safe.startswith("the run is suspended, not lost")
+
+
+def test_a_launch_goes_no_further_on_the_screen_than_the_host_was_heard_of() -> None:
+    launching = SNAPSHOTS["launching"]
+    heard_at = launching.at
+    stages = tuple(
+        replace(each, state=StageState.UNKNOWN) if each.state is StageState.ACTIVE else each
+        for each in launching.stages
+    )
+    link = replace(fixtures.LINK_LOST.link, last_word_at=heard_at)
+    then = replace(launching, verdict=Verdict.LINK_LOST, stages=stages, link=link)
+    later = replace(then, at=heard_at + 600.0)
+
+    for width, narrow in ((106, False), (40, True)):
+        shown = [
+            [text_of(line) for line in launch_panel(snapshot, width, 9, LOOK, narrow=narrow)][1:]
+            for snapshot in (then, later)
+        ]
+        assert shown[0] == shown[1]
+    assert text_of(draw_rail(then, 80, LOOK, rows=1)[0]) == text_of(draw_rail(later, 80, LOOK, rows=1)[0])
+
+
+def test_what_stands_in_place_of_a_curve_wraps() -> None:
+    fresh = replace(fixtures.HEALTHY, progress=replace(fixtures.HEALTHY.progress, step=None))
+
+    view = chart_panel(Metric.TOK_S, fresh, {}, 30, 9, LOOK, narrow=True)
+
+    assert " ".join(" ".join(text_of(line) for line in view[1:]).split()) == "the curve begins with the first step line"

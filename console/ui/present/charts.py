@@ -12,7 +12,7 @@ from console.ui.present.frame import age_span, title
 from console.ui.present.gpucharts import role_of
 from console.ui.present.look import STANDS, Look
 from console.ui.present.plotting import SERIES, Against, AllSeries, Axis, Metric, Plotting, Zoom
-from console.ui.present.spans import Line, Role, Span, View, clip, dim, faint
+from console.ui.present.spans import Line, Role, Span, View, dim, faint, wrap
 
 # The log is looked at once a second; a step line may take longer than that, so its age is the log's.
 PERIOD_S = 2.0
@@ -78,7 +78,8 @@ def chart_panel(
     )
     body = (memory or PlotMemory()).recall(key, snapshot.at, draw)
     if body is None:
-        return (head, (Span(" " * (margin[0] + 1)), faint(clip(_nothing_yet(metric, snapshot), width - 2))))
+        texts = wrap(_nothing_yet(metric, snapshot), width - 2)
+        return (head, *((Span(" " * (margin[0] + 1)), faint(text)) for text in texts[: max(1, rows - 1)]))
     return (head, *body)
 
 

@@ -48,6 +48,12 @@ def elapsed_s(stage: StageStatus, now: float) -> float | None:
     return max(0.0, (stage.ended_at if stage.ended_at is not None else now) - stage.began_at)
 
 
+def known_at(snapshot: Snapshot) -> float:
+    """When the host was last heard: that what began before a lost link has gone on since is not known."""
+    last = snapshot.link.last_word_at
+    return min(snapshot.at, last) if snapshot.verdict is Verdict.LINK_LOST and last is not None else snapshot.at
+
+
 def is_stopping(snapshot: Snapshot) -> bool:
     """Whether what goes on is a stop: nothing will be started behind the killing."""
     return snapshot.verdict is Verdict.LAUNCHING and snapshot.run is not None and snapshot.run.stopping_by is not None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from console.model import OUT_OF_REACH, Severity, Snapshot, Stage, StageState, StageStatus
 from console.ui.present import words
 from console.ui.present.changed import changed_rows
-from console.ui.present.facts import elapsed_s, launch_began
+from console.ui.present.facts import elapsed_s, known_at, launch_began
 from console.ui.present.frame import age_span, title
 from console.ui.present.look import Look
 from console.ui.present.rail import rail_role
@@ -28,7 +28,7 @@ def launch_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narro
     """A bar a stage on one time axis, spent against usual; then what the run itself says it does."""
     margin = (0, 0) if narrow else (1, 1)
     began = launch_began(snapshot)
-    spent = snapshot.at - began if began is not None else None
+    spent = max(0.0, known_at(snapshot) - began) if began is not None else None
     facts: list[Sequence[Span]] = []
     usual_total = _usual_total(snapshot)
     if spent is not None:
@@ -66,7 +66,7 @@ def _stage_rows(snapshot: Snapshot, width: int, look: Look, narrow: bool, spent:
     rows = []
     at = 0.0
     for stage in snapshot.stages:
-        took = elapsed_s(stage, snapshot.at)
+        took = elapsed_s(stage, known_at(snapshot))
         cells_of_bar = _bar(stage, at, took, scale, max(0, bar), look)
         done = stage.state in (StageState.DONE, StageState.FAILED, StageState.SKIPPED)
         at += took if took is not None and (done or stage.usual_s is None) else max(took or 0.0, stage.usual_s or 0.0)
@@ -77,7 +77,7 @@ def _stage_rows(snapshot: Snapshot, width: int, look: Look, narrow: bool, spent:
 
 
 def _span_of(snapshot: Snapshot) -> float:
-    return sum(max(elapsed_s(s, snapshot.at) or 0.0, s.usual_s or 0.0) for s in snapshot.stages)
+    return sum(max(elapsed_s(s, known_at(snapshot)) or 0.0, s.usual_s or 0.0) for s in snapshot.stages)
 
 
 def _name(text: str, stage: StageStatus, width: int) -> Span:
@@ -134,8 +134,9 @@ def _now_rows(snapshot: Snapshot, width: int, indent: str) -> list[Line]:
     rss = [p.rss_bytes for p in snapshot.processes if p.rss_bytes is not None]
     if rss:
         facts.append(f"{words.size(sum(rss))} resident")
-    if snapshot.log.grew_at is not None and snapshot.at - snapshot.log.grew_at > 10:
-        facts.append(f"log silent {words.whole_duration(snapshot.at - snapshot.log.grew_at)}")
+    silent_s = known_at(snapshot) - snapshot.log.grew_at if snapshot.log.grew_at is not None else 0.0
+    if silent_s > 10:
+        facts.append(f"log silent {words.whole_duration(silent_s)}")
     if facts:
         rows.append((faint(f"{indent}host "), dim(whole_facts(facts, room))))
     return rows

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from console.model import OUT_OF_REACH, Severity, Snapshot, Stage, StageState, StageStatus, Verdict
 from console.ui.present import words
-from console.ui.present.facts import elapsed_s, launch_began
+from console.ui.present.facts import elapsed_s, known_at, launch_began
 from console.ui.present.look import Glyphs, Look, stage_glyph
 from console.ui.present.spans import Line, Role, Span, View, cells, clip, faint, pad, whole_facts, whole_spans, width_of
 
@@ -176,7 +176,9 @@ def _one_row(snapshot: Snapshot, width: int, look: Look, durations: bool) -> Lin
         else ((False, "  "), (False, " "))
     )
     for with_times, joint in joints:
-        groups = [_short_stage(_marked(s, snapshot), snapshot.at, look.glyphs, with_times) for s in snapshot.stages]
+        groups = [
+            _short_stage(_marked(s, snapshot), known_at(snapshot), look.glyphs, with_times) for s in snapshot.stages
+        ]
         line: list[Span] = []
         for index, group in enumerate(groups):
             line.extend((Span(joint, Role.RULE),) if index else ())

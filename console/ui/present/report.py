@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from console.model import Snapshot
 from console.ui.present import words
-from console.ui.present.facts import elapsed_s
+from console.ui.present.facts import elapsed_s, known_at
 from console.ui.present.look import VERDICT_WORDS, Look, stage_glyph
 from console.ui.present.verdict import verdict_facts
 
@@ -29,7 +29,7 @@ def report(snapshot: Snapshot, log_lines: Sequence[str], look: Look) -> str:
         rows += [f"  {words.one_line(f.label)}: {words.one_line(f.text)}" for f in snapshot.reason.facts]
     rows.append("")
     for stage in snapshot.stages:
-        took = elapsed_s(stage, snapshot.at)
+        took = elapsed_s(stage, known_at(snapshot))
         time = f" {words.duration(took)}" if took is not None else ""
         evidence = words.one_line(stage.detail or stage.evidence or stage.why)
         rows.append(f"  {stage_glyph(stage.state, look.glyphs)} {stage.stage.label}{time}  {evidence}".rstrip())
