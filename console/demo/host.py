@@ -24,6 +24,7 @@ import asyncssh
 
 from console.config import Deadlines, Gpus, Metrics, Stop, Target
 from console.demo import faults
+from console.demo.trainer import compile_kernels
 from console.host import discover, procfs
 
 NAME = "ct-demo"
@@ -42,7 +43,7 @@ set -x
 export DFLASH_PROFILE_INTERVAL="${{DFLASH_PROFILE_INTERVAL:-60}}"
 exec {python} -u {folder}/train_dflash_pipeline.py --gpus {gpus} --targets 5 --drafters 3 --speed {speed} \\
     --load-time {load_s} --step-time 1 --gpu-state {folder}/gpus --fault-file {folder}/fault --out {folder}/ckpt \\
-    --open-uvm ''
+    --compile-cache {folder}/cache/torchinductor --open-uvm ''
 """
 
 
@@ -162,14 +163,9 @@ class DemoHost:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def _write_files(self) -> None:
-        trainer = Path(__file__).with_name("trainer.py")
-        shutil.copyfile(trainer, self._home / "train_dflash_pipeline.py")
+        shutil.copyfile(Path(__file__).with_name("trainer.py"), self._home / "train_dflash_pipeline.py")
         self._write_run_sh()
-        cache = self._home / "cache" / "torchinductor"
-        for index in range(24):
-            part = cache / f"fx{index:02d}"
-            part.mkdir(parents=True)
-            (part / "kernel.so").write_bytes(bytes(64 * 1024))
+        compile_kernels(f"{self._home}/cache/torchinductor")  # as after a run of yesterday
         script = self._home / "train_dflash_pipeline.py"
         idle = [
             sys.executable,

@@ -34,6 +34,7 @@ LIMIT_MW = 700_000
 STEADY_TOK_S = 21_500.0
 STATE_PERIOD_S = 0.5
 SHARDS = 12
+KERNELS = 24
 FAULTS_AT_START = (
     *("exit-at-once", "exit-zero", "traceback", "oom-load", "cuda-hang", "no-cuda", "ignore-term"),
     "download-stall",
@@ -573,6 +574,8 @@ class Trainer:
             if shard < SHARDS:
                 self.pause(o.load_time / SHARDS)
         self.say("")
+        if o.compile_cache:
+            compile_kernels(o.compile_cache)
         while any(not gpu.holders for gpu in self.gpus[: len(self.ranks)]):
             self.pause(0.5 * o.speed)  # cuda-hang: the rest never come
 
@@ -761,6 +764,15 @@ class Trainer:
             pass
 
 
+def compile_kernels(folder: str) -> None:
+    """Leave what a compiler leaves behind: the next start finds a cache to keep or to clear."""
+    for index in range(KERNELS):
+        part = os.path.join(folder, f"fx{index:02d}")
+        os.makedirs(part, exist_ok=True)
+        with open(os.path.join(part, "kernel.so"), "wb") as file:
+            file.write(bytes(64 * 1024))
+
+
 def on_signal(number: int, _frame: object) -> NoReturn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -787,6 +799,7 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     option("speed", 1.0, float, help="divide every duration by this")
     option("ckpt-every", 200, int, help="steps between checkpoints; 0: none")
     option("out", "/workspace/ckpt/dflash", help="directory that checkpoint lines name; nothing is written there")
+    option("compile-cache", "", help="directory in which compiled kernels are left; '': none")
     option("seed", 1, int)
     option("format", "dflash", choices=sorted(STEP_LINES))
     option("fault", "", help="NAME[:ARG], one of: " + ", ".join(FAULTS_AT_START + FAULTS_WHILE_RUNNING))

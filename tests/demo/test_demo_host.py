@@ -89,6 +89,17 @@ def test_end_in_the_middle_of_a_start_leaves_nothing_either(tmp_path: Path) -> N
     assert list(folder.iterdir()) == []
 
 
+def test_every_run_leaves_a_cache_for_the_next_restart_to_clear(tmp_path: Path) -> None:
+    with fast_host(tmp_path / "demo") as host:
+        console = Console(host)
+        said = [console.restart("--json").json for _ in range(2)]
+
+    cleared = [stage for each in said for stage in each["stages"] if stage["stage"] == "cache"]
+    assert [(stage["state"], stage["evidence"].partition(",")[0]) for stage in cleared] == [
+        ("done", "1.5 MiB set aside")
+    ] * 2
+
+
 def test_run_that_ignores_term_is_ended_all_the_same(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     with fast_host(folder) as host:
