@@ -80,6 +80,12 @@ class Lab:
         if self._server.stdout is not None:
             self._server.stdout.close()
 
+    def cut_link(self, seconds: float) -> None:
+        """Drop every connection, and answer none for a while."""
+        assert self._server.stdin is not None
+        self._server.stdin.write(f"cut {seconds}\n".encode())
+        self._server.stdin.flush()
+
     @property
     def server_pid(self) -> int:
         return self._server.pid
@@ -97,6 +103,11 @@ class Lab:
         if gpus:
             command += ["--gpu-state", str(self.target.gpus.simulated)]
         return self.changed(command=tuple(command), match=(trainer.name,), caches=(), **changes)
+
+    def running(self, script: Path, *arguments: str) -> Target:
+        """The target whose run is a Python script of this lab's own name."""
+        command = (sys.executable, "-I", str(script), *arguments)
+        return self.changed(command=command, match=(script.name,), caches=())
 
     def changed(self, **changes: Any) -> Target:
         return msgspec.structs.replace(self.target, **changes)

@@ -1,0 +1,51 @@
+"""`python -m tests.soak`: half an hour of everything, in a few minutes; code 1 where something has grown."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.bench.lab import Lab
+from tests.bench.sizes import TINY
+from tests.soak.soaking import MOST_MB, Plan, Soak, grown, soak
+
+_LONG = Plan(minutes=30, burst_bytes=50_000_000, restart_each=10, cut_each=5, warm=10)
+
+
+async def _soaked(folder: Path, plan: Plan) -> Soak:
+    with Lab(folder / "lab", TINY) as lab:
+        async with soak(folder, lab, plan) as work:
+            await work.run()
+            return work
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--each", action="store_true", help="print the sizes of each minute, too")
+    options = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="dflash-soak-") as folder:
+        work = asyncio.run(_soaked(Path(folder), _LONG))
+    print(
+        f"{_LONG.minutes} minutes in {time.monotonic() - began:.0f} s: {work.lines:,} lines taken, "
+        f"{work.burst_bytes / 1e6:,.0f} MB in bursts, {work.samples:,} GPU samples, {work.restarts} restarts, "
+        f"{work.cuts} cuts"
+    )
+    if options.each:
+        for size in work.sizes:
+            print(size)
+    failed = False
+    print(f"{'who':10}{'what':14}{'before':>10}{'after':>10}")
+    for who, what, before, after in grown(work.sizes, _LONG.warm):
+        is_over = after - before > (MOST_MB[who] if what == "MB" else 0)
+        failed = failed or is_over
+        print(f"{who:10}{what:14}{before:10.1f}{after:10.1f}{'  GROWN' if is_over else ''}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""A few minutes of the soak: enough to see that it soaks, and that nothing piles up. The long one: `-m tests.soak`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.bench.lab import Lab
+from tests.bench.sizes import TINY
+from tests.soak.soaking import MOST_MB, SAMPLES_A_MINUTE, Plan, grown, soak
+
+_PLAN = Plan(minutes=3, burst_bytes=12_000_000, restart_each=3, cut_each=2, warm=1)
+
+
+async def test_minutes_of_all_that_happens_leave_nothing_behind(tmp_path: Path) -> None:
+    with Lab(tmp_path / "lab", TINY) as lab:
+        async with soak(tmp_path, lab, _PLAN) as work:
+            await work.run()
+
+    found = grown(work.sizes, _PLAN.warm)
+    assert (work.restarts, work.cuts) == (2, 1)
+    assert work.samples == _PLAN.minutes * SAMPLES_A_MINUTE
+    assert work.has_skipped, "a burst is more than anybody reads"
+    assert {who for who, *_ in found} >= {"console", "agent", "keeper"}
+    for who, what, before, after in found:
+        most = MOST_MB[who] if what == "MB" else 0
+        assert after - before <= most, (who, what, found)
