@@ -29,6 +29,7 @@ SPEEDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 _TURN_S = 0.1
 _CHUNK_BYTES = 1 << 20
 _HEAD_BYTES, _TAIL_BYTES = 8 << 20, 8 << 20
+_LEFT_OUT = "the recording leaves out this part of the log"
 _REQUEST_S = 30.0
 _NEAR_S = 3.0
 """A jump forward by less is played, not jumped: nothing has to be read anew."""
@@ -189,8 +190,11 @@ class Replay:
             return
         while self._offset < size and self._credit > 0:
             at = tape.next_offset(self._offset)
-            if at > size:
-                break
+            if at >= size:  # what was written last at this moment is in the part that the tape leaves out
+                gone = replace(here, state="unreadable", offset=size, skipped_from=self._offset, detail=_LEFT_OUT)
+                self._offset = size
+                self._on_event(AgentSaid(event=gone))
+                return
             data = tape.read(at, min(size - at, _CHUNK_BYTES, self._credit))
             if not data:
                 break
@@ -242,6 +246,8 @@ class Replay:
                 size = tape.log_size_at(bt)
                 raw = tape.read(operation.offset, max(0, min(operation.length, size - operation.offset)))
                 data = {"size": size}
+            case protocol.LogSample():
+                data, raw = self._sampled(operation, tape.log_size_at(bt))
             case protocol.LogFollow():
                 size = tape.log_size_at(bt)
                 start = operation.offset if operation.offset >= 0 else max(0, size + operation.offset)
@@ -251,6 +257,17 @@ class Replay:
                 refusal = WireError(reason=str(Reason.READ_ONLY), detail="this is a recording")
                 return Reply(re=operation.id, ok=False, error=refusal), b""
         return Reply(re=operation.id, ok=True, data=data, n=len(raw)), raw
+
+    def _sampled(self, operation: protocol.LogSample, size: int) -> tuple[dict[str, Any], bytes]:
+        """Return ranges of the log that are spread evenly, as an agent does, without those that are not on the tape."""
+        last = operation.last if operation.last >= 0 else size + operation.last
+        span = max(0, min(last, size) - operation.first)
+        if size <= operation.larger_than or not span:
+            return {"offsets": [], "sizes": []}, b""
+        wanted = [operation.first + span * index // operation.count for index in range(operation.count)]
+        pieces = {offset: piece for offset in wanted if (piece := self.tape.read(offset, operation.length))}
+        sizes = [len(piece) for piece in pieces.values()]
+        return {"offsets": list(pieces), "sizes": sizes}, b"".join(pieces.values())
 
 
 async def record(link: Link | Replay, name: str, target: Target, run: RunRecord, now: float) -> Tape:

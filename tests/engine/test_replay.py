@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from console import protocol
 from console.engine import Engine, replay
 from console.engine.replay import Replay, target_of
 from console.engine.tape import Piece, Tape, load, save
 from console.link.channel import Operation
-from console.model import Snapshot, Stage, StageState, Verdict
+from console.model import LogState, Snapshot, Stage, StageState, Verdict
 from console.protocol import CudaRecord, ExitRecord, Growth, HostStage, LogIdent, ProcId, Reply, RunRecord
 from console.reasons import ConsoleError
 
@@ -128,6 +129,35 @@ async def test_curves_log_and_stages_are_joined_by_time() -> None:
     assert memory[-1].at <= WALL + 30.5
     assert power[-1].value == 600.0
     assert last == [_STEPS[15].rstrip()]
+
+
+async def test_moment_whose_log_is_not_on_the_tape_says_so_and_never_that_the_run_stands() -> None:
+    """Of a log of days both ends are kept: in between nothing is known of its steps."""
+    keeps = len(_LOG) - sum(map(len, _STEPS[2:]))
+    one = tape(log=(Piece(0, _LOG[:keeps]), Piece(len(_LOG) - 60, _LOG[-60:])))
+    async with played(one) as (engine, player):
+        player.seek(1 + 30.0)
+        between = await shows(engine, lambda now: now.log.state is LogState.UNREADABLE)
+        player.seek(1 + 34.9)
+        await shows(engine, lambda now: now.progress.step == 20 and now.verdict is Verdict.STEPPING)
+
+    assert between.log.detail == "the recording leaves out this part of the log"
+    assert between.verdict is not Verdict.STALLED
+    assert [gpu.util_pct for gpu in between.gpus.gpus] == [97, 97]
+
+
+def test_samples_of_a_log_are_those_that_are_on_the_tape() -> None:
+    one = tape(log=(Piece(0, _LOG[:100]), Piece(len(_LOG) - 100, _LOG[-100:])))
+    player = Replay(one)
+    player.seek(player.length_s)
+    wanted = protocol.LogSample(id=7, path="/workspace/train.log", first=0, last=-20, count=8, length=10)
+
+    reply, raw = asyncio.run(player.bulk_request(wanted))
+
+    offsets, sizes = reply.data["offsets"], reply.data["sizes"]
+    assert offsets
+    assert all(offset < 100 or offset >= len(_LOG) - 100 for offset in offsets)
+    assert raw.decode() == "".join(_LOG[offset : offset + size] for offset, size in zip(offsets, sizes, strict=True))
 
 
 async def test_it_runs_at_the_speed_that_is_asked_for_and_stops() -> None:
