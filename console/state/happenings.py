@@ -116,10 +116,12 @@ def _stages(before: Snapshot | None, now: Snapshot) -> Iterator[Happening]:
     same = before is not None and _key(before.run) == _key(now.run) and before.verdict not in _BLIND
     for index, status in enumerate(now.stages):
         then = before.stages[index] if same and before is not None else None
-        if then is not None and _stage_key(then) == _stage_key(status):
+        if then is not None and before is not None and _stage_key(before, then) == _stage_key(now, status):
             continue
         if status.stage is Stage.STEPPING and then is not None and before is not None and _is_ill(before, now):
             continue  # a run that stalls is late with its next step: its health says it
+        if _is_undated(now, status):
+            continue  # told once its time is known: a console that is opened late would have it happen now
         if status.state in _TOLD or (status.state is StageState.ACTIVE and status.have is not None):
             yield _stage(now, status)
 
@@ -128,8 +130,12 @@ def _is_ill(before: Snapshot, now: Snapshot) -> bool:
     return before.verdict in _ILL or now.verdict in _ILL
 
 
-def _stage_key(status: StageStatus) -> object:
-    return status.state, status.have if status.state is StageState.ACTIVE else None
+def _is_undated(snapshot: Snapshot, status: StageStatus) -> bool:
+    return snapshot.log.unread and status.state is StageState.DONE and status.ended_at is None
+
+
+def _stage_key(snapshot: Snapshot, status: StageStatus) -> object:
+    return status.state, status.have if status.state is StageState.ACTIVE else None, _is_undated(snapshot, status)
 
 
 def _stage(now: Snapshot, status: StageStatus) -> Happening:
@@ -189,8 +195,10 @@ def _health(before: Snapshot | None, now: Snapshot) -> Iterator[Happening]:
 
 def _checkpoints(before: Snapshot | None, now: Snapshot) -> Iterator[Happening]:
     step, at = now.progress.checkpoint_step, now.progress.checkpoint_at
-    same = before is not None and _key(before.run) == _key(now.run)
-    if step is None or (same and before is not None and before.progress.checkpoint_step == step):
+    if step is None or now.log.unread:
+        return  # of a log that is being read only the last one is told
+    same = before is not None and _key(before.run) == _key(now.run) and not before.log.unread
+    if same and before is not None and before.progress.checkpoint_step == step:
         return
     yield Happening(
         at=min(at, now.at) if at is not None else now.at, kind=Kind.CHECKPOINT,

@@ -93,11 +93,18 @@ def estimate(rates: Sequence[float]) -> Estimate | None:
     length = n / STRETCHES
     memory = memory_steps(rates)
     if length < 2 * memory:
-        return Estimate(middle, mad, n, why=f"it drifts: {memory:.0f} steps in a row go together")
+        return Estimate(middle, mad, n, why=_too_few(n, memory))
     medians = [_median(rates[i * n // STRETCHES : (i + 1) * n // STRETCHES]) for i in range(STRETCHES)]
     mean = sum(medians) / STRETCHES
     variance = sum((each - mean) ** 2 for each in medians) / (STRETCHES - 1) / STRETCHES
     return Estimate(middle, mad, n, math.sqrt(variance / (1 - memory / (2 * length))), unit=rounding(rates))
+
+
+def _too_few(n: int, memory: float) -> str:
+    if memory > n / 8:
+        return f"it drifts: {memory:.0f} steps in a row go together"
+    needed = math.ceil(2 * memory * STRETCHES)
+    return f"only {n} steady steps, of which {memory:.0f} in a row go together: {needed} are needed"
 
 
 def gap(a: Sequence[float], b: Sequence[float]) -> Gap | None:

@@ -131,3 +131,17 @@ def test_a_stop_that_was_quicker_than_we_looked_is_told_once() -> None:
     assert (quick.text, quick.fields["action"], quick.at) == ("ops1 stops slammed5", "stop", NOW - 180)
     assert [each.text for each in told(HEALTHY, stopping, Kind.OPERATOR)] == ["ops1 stops slammed5"]
     assert told(stopping, STOPPED, Kind.OPERATOR) == []
+
+
+def test_while_the_log_is_being_read_nothing_of_it_happens_now() -> None:
+    """A console that is opened late had a run begin to step at its opening, after the checkpoints of the past."""
+    first = replace(HEALTHY.progress, checkpoint_step=600)
+    half = replace(HEALTHY, log=replace(HEALTHY.log, unread=True), progress=first)
+    dated = replace(HEALTHY.stages[4], ended_at=NOW - 9000.0)
+    whole = replace(HEALTHY, stages=(*HEALTHY.stages[:4], dated))
+
+    opening, then = told(None, half), told(half, whole)
+
+    assert not [each for each in opening if each.kind is Kind.CHECKPOINT or each.fields.get("stage") == "stepping"]
+    assert [each.at for each in then if each.fields.get("stage") == "stepping"] == [NOW - 9000.0]
+    assert [each.fields["step"] for each in then if each.kind is Kind.CHECKPOINT] == [18000]
