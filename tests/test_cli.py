@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from console import bugs, configfile
 from console.cli import cli
+from console.commands import looks
 from console.commands.options import Seconds
 from tests.headless.running import call
 
@@ -66,6 +68,8 @@ def test_help_shows_no_command_that_is_not_there_yet() -> None:
         (["restart", "--host", "h", "--command", "'open"], "can't be split into words"),
         (["statsu"], "Did you mean 'status'?"),
         (["open", "--host", "h"], "needs a terminal"),
+        (["demo"], "needs a terminal"),
+        (["replay", "slammed5"], "needs a terminal"),
     ],
 )
 def test_mistake_is_told_on_stderr_with_code_2(words: list[str], said: str) -> None:
@@ -155,3 +159,31 @@ def test_closed_stdin_and_foreign_locale_change_nothing() -> None:
     assert done.returncode == 30
     assert json.loads(done.stdout)["reason"] == "link_unreachable"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("environ", "encoding", "expected"),
+    [
+        ({}, "utf-8", False),
+        ({"LC_CTYPE": "C.UTF-8"}, "UTF-8", False),
+        ({"LANG": "en_US.UTF-8"}, "utf-8", False),
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, "utf-8", True),
+        ({"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, "utf-8", False),
+        ({"LANG": "C", "LC_ALL": "C.UTF-8"}, "utf-8", False),
+        ({"LC_ALL": "POSIX", "LANG": "en_US.UTF-8"}, "utf-8", True),
+        ({"LANG": "de_DE.ISO-8859-1"}, "iso8859-1", True),
+    ],
+)
+def test_glyphs_are_drawn_only_where_the_locale_knows_them(
+    environ: dict[str, str], encoding: str, expected: bool
+) -> None:
+    assert looks.speaks_ascii_only(environ, encoding) is expected
+
+
+def test_terminal_that_cannot_place_text_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    for stream in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{stream}", types.SimpleNamespace(isatty=lambda: True))
+
+    with pytest.raises(click.UsageError, match=r"TERM=dumb can.t\. Without one use: dflash-console status x"):
+        looks.require_terminal("dflash-console status x")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from console.commands.looks import look_options, require_terminal
 from console.commands.options import choose, json_option, target_options, timeout_option
 
 
@@ -16,8 +17,7 @@ from console.commands.options import choose, json_option, target_options, timeou
 @target_options
 @click.option("--export", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write it into this new file.")
 @click.option("--speed", type=click.FloatRange(0.1, 64), default=1.0, show_default=True, help="Times real time.")
-@click.option("--ascii", "ascii_only", is_flag=True, help="ASCII only.")
-@click.option("--light", is_flag=True, help="For light terminals.")
+@look_options
 @timeout_option
 @json_option
 def replay(what: str, target: str | None, **options: Any) -> int:
@@ -34,6 +34,8 @@ def replay(what: str, target: str | None, **options: Any) -> int:
     path, speed = options.pop("path"), options.pop("speed")
     ascii_only, light = options.pop("ascii_only"), options.pop("light")
     as_json, timeout_s = options.pop("as_json"), options.pop("timeout")
+    if path is None:
+        require_terminal(f"dflash-console replay {what} --export FILE")
     if Path(what).is_file():
         tape = work.from_file(Path(what))
     else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from console.commands.looks import look_options, require_terminal
 from console.commands.options import FaultName, Words, choose, target_options
 from console.reasons import ConsoleError
 
@@ -16,8 +16,7 @@ from console.reasons import ConsoleError
 @click.argument("target", required=False)
 @target_options
 @click.option("--read-only", is_flag=True, help="Watch only: nothing can be started or stopped.")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
-@click.option("--light", is_flag=True, help="Colours for a light terminal.")
+@look_options
 def open_(target: str | None, read_only: bool, ascii_only: bool, light: bool, **options: Any) -> int:
     """Open the terminal console on TARGET (the default command)."""
     from console import configfile, tui
@@ -25,7 +24,7 @@ def open_(target: str | None, read_only: bool, ascii_only: bool, light: bool, **
 
     config_path = options["config_path"]
     if target is None and options["host"] is None and tui.no_config_yet(config_path):
-        _require_terminal("dflash-console init HOST")
+        require_terminal("dflash-console init HOST")
         return tui.run_without_config(ascii_only=ascii_only, light=light)
     try:
         name, chosen = choose(target, options)
@@ -33,15 +32,9 @@ def open_(target: str | None, read_only: bool, ascii_only: bool, light: bool, **
         if target is not None and (meant := _command_like(target)):
             raise click.UsageError(f"No such command or target {target!r}. Did you mean {meant!r}?") from error
         raise
-    _require_terminal(f"dflash-console status {name}")
+    require_terminal(f"dflash-console status {name}")
     entry = ConfigEntry(config_path or configfile.default_path(), name)
     return tui.run(name, chosen, read_only=read_only, ascii_only=ascii_only, light=light, entry=entry)
-
-
-def _require_terminal(instead: str) -> None:
-    """Refuse to draw a screen where nobody sees it."""
-    if not (sys.stdin and sys.stdout and sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError(f"the screen needs a terminal. Without one use: {instead}")
 
 
 def _command_like(word: str) -> str | None:
@@ -87,8 +80,7 @@ def init(host: str | None, **options: Any) -> int:
     show_default=True,
     help="How many times as fast the simulated trainer loads and steps.",
 )
-@click.option("--ascii", "ascii_only", is_flag=True, help="Plain ASCII instead of glyphs and line drawing.")
-@click.option("--light", is_flag=True, help="Colours for a light terminal.")
+@look_options
 def demo(**options: Any) -> int:
     """Try everything on this machine: real SSH, agent and keeper; simulated trainer and GPUs.
 
@@ -100,4 +92,6 @@ def demo(**options: Any) -> int:
     """
     from console.demo import command as work
 
+    if options["serve"] is None and options["fault"] != "list":
+        require_terminal("dflash-console demo --serve DIR")
     return work.run(**options)

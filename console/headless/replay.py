@@ -9,8 +9,8 @@ from typing import Any
 from console.config import Target
 from console.engine.tape import Tape, load, save
 from console.headless import output
-from console.headless.session import deadline_after, first_word, on_terminal, opened
-from console.reasons import ConsoleError, Exit, Reason
+from console.headless.session import deadline_after, first_word, opened
+from console.reasons import Exit
 
 
 def from_file(path: Path) -> Tape:
@@ -41,8 +41,6 @@ def export(tape: Tape, path: Path, *, as_json: bool) -> int:
 
 
 def play(tape: Tape, *, speed: float, ascii_only: bool, light: bool) -> int:
-    if not on_terminal():
-        raise ConsoleError(Reason.NO_TTY, "a replay is shown in a terminal; --export FILE writes it down", Exit.USAGE)
     from console import tui
 
     return tui.replay(tape, speed=speed, ascii_only=ascii_only, light=light)
