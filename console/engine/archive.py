@@ -5,15 +5,17 @@ Reads through the same book as `Past`, which writes; what is due there is writte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from console.engine.oldlogs import OldLogs
 from console.engine.past import Past
+from console.engine.unwatched import Unwatched
 from console.history import ledger
 from console.history.entry import Entry, Runs
 from console.history.samples import Curves
 from console.model import LinkState, Snapshot
+from console.protocol import RunRecord
 from console.reasons import ConsoleError, Exit, Reason
 
 T = TypeVar("T")
@@ -23,12 +25,23 @@ _LOOK_EVERY_S = 60.0
 class Archive:
     """Answers from the ledger. Every method raises ConsoleError(LEDGER_UNUSABLE, RUN_UNKNOWN)."""
 
-    def __init__(self, past: Past, target: str, snapshot: Callable[[], Snapshot], logs: OldLogs) -> None:
+    def __init__(
+        self,
+        past: Past,
+        target: str,
+        snapshot: Callable[[], Snapshot],
+        logs: OldLogs,
+        unwatched: Unwatched,
+        records: Callable[[], Sequence[RunRecord]],
+    ) -> None:
+        """`records`: the runs that the host tells of."""
         self._past, self._target, self._snapshot = past, target, snapshot
         self._logs, self._looked_at = logs, float("-inf")
+        self._unwatched, self._records = unwatched, records
 
     async def look_at_logs(self) -> None:
-        """Take up logs of which no run is known, once a minute at most; nothing where the host can't be asked."""
+        """Take up logs of which no run is known, and runs that nobody watched, once a minute at most; nothing where
+        the host can't be asked."""
         now = self._snapshot()
         if now.at - self._looked_at < _LOOK_EVERY_S:
             return
@@ -41,6 +54,7 @@ class Archive:
             return False
         current = now.run.log_path if now.run is not None else None
         taken = self._past.log_paths | {current or "", now.log.path or ""}
+        await self._unwatched.update(self._past.place, self._records())
         return await self._logs.update(self._past.place, taken, run)
 
     async def _flush(self) -> None:

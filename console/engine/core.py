@@ -29,6 +29,7 @@ from console.engine.past import Past
 from console.engine.pastsource import PastSource, past_source
 from console.engine.replay import Replay, record
 from console.engine.tape import Tape
+from console.engine.unwatched import Unwatched
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, OutsideDown, OutsideUp, Rtt
 from console.link.link import Link
 from console.link.payload import build_payload, entry_line
@@ -114,7 +115,8 @@ class Engine:
             name, clears_cache=bool(target.caches), baseline=baseline, feed=self._feed, now=self.now, path=ledger
         )
         self._old_logs = OldLogs(self.logs, self._past.book, name, target.metrics)
-        self.archive = Archive(self._past, name, lambda: self.snapshot, self._old_logs)
+        self._unwatched = Unwatched(self.logs, self._past.book, name, target, self._notes)
+        self.archive = Archive(self._past, name, lambda: self.snapshot, self._old_logs, self._unwatched, self._records)
         """The runs of before, and what is kept of this one."""
         self._snapshot: Snapshot | None = None
         self._changed = asyncio.Event()
@@ -195,8 +197,7 @@ class Engine:
 
         `size_bytes` is its size now: what was written after the last note was written nobody knows when.
         """
-        records = [*([self._state.host.said.run] if self._state.host.said is not None else []), *self._state.host.runs]
-        record = next((each for each in records if each is not None and each.id == run), None)
+        record = next((each for each in self._records() if each.id == run), None)
         bt, now_bt = self._state.clock.bt(at), self._state.clock.bt(self.now())
         if record is None or bt is None or now_bt is None or not is_this_boot(self._state, record):
             return None
@@ -270,14 +271,23 @@ class Engine:
         """
         return await past_source(self, run_id, self._state.host.runs, self._recorded)
 
+    def _records(self) -> list[protocol.RunRecord]:
+        """Return the records of the runs that the host tells of, the one that is spoken of first."""
+        said = self._state.host.said
+        return [*([said.run] if said is not None and said.run is not None else []), *self._state.host.runs]
+
     async def _recorded(self, run: str) -> list[protocol.Growth]:
         """Return what the run's keeper noted; nothing where the host can't say."""
         try:
-            reply, _ = await self._link.bulk_request(self._ask_recorder(run), timeout_s=_RECORDER_TIMEOUT_S)
-            return requests.decode_records(requests.checked(reply, dict), protocol.Growth)
+            return await self._notes(run)
         except ConsoleError as error:
             _log.info("nothing of the flight recorder: %s", error)
             return []
+
+    async def _notes(self, run: str) -> list[protocol.Growth]:
+        """Do as `_recorded`. Raises: ConsoleError."""
+        reply, _ = await self._link.bulk_request(self._ask_recorder(run), timeout_s=_RECORDER_TIMEOUT_S)
+        return requests.decode_records(requests.checked(reply, dict), protocol.Growth)
 
     async def execute(self, plan: Plan, overrides: Overrides | None = None) -> Accepted:
         """Hand a plan to a keeper on the host; returns when it is taken.
@@ -438,7 +448,7 @@ class Engine:
         hello = self.hello = event.hello
         self._following.set_clock(now - hello.bt)
         self._following.set_zone(hello.utc_offset_s, now - hello.wall)
-        self._old_logs.utc_offset_s = hello.utc_offset_s
+        self._old_logs.utc_offset_s = self._unwatched.utc_offset_s = hello.utc_offset_s
         started(self._tasks, self._watch(), "watch")  # before anybody is told, and asks for something else first
         self._feed(
             events.LinkWentUp(
@@ -511,9 +521,7 @@ class Engine:
 
         Raises: ConsoleError(RUN_UNKNOWN).
         """
-        said = self._state.host.said
-        records = [*([said.run] if said is not None and said.run is not None else []), *self._state.host.runs]
-        found = next((each for each in records if run in (each.id, each.name)), None)
+        found = next((each for each in self._records() if run in (each.id, each.name)), None)
         if found is None:
             raise ConsoleError(Reason.RUN_UNKNOWN, f"{run}: no such run of {self.name} on the host", Exit.REFUSED)
         return await record(self._link, self.name, self.target, found, self.now())

@@ -40,7 +40,7 @@ _OBSERVED = frozenset(
     {
         "stepping_s", "launch_s", "first_step_wall", "first_step", "last_step", "total_steps", "cache", "steady_tok_s",
         "steady_mad", "steady_n", "scope", "last_loss", "loss_state", "checkpoint_step", "queue_empty_pct",
-        "queue_full_pct",
+        "queue_full_pct", "log_size",
     }
 )  # fmt: skip
 _OWN = frozenset({"seq", "annotation"})

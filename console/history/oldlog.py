@@ -8,7 +8,7 @@ after a checkpoint are left out as with a run that is watched. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -79,8 +79,16 @@ class _Times:
         return at + _DAY_S if at < then - 1.0 else at
 
 
-def read(pieces: Iterable[tuple[int, bytes]], parser: Parser, utc_offset_s: float) -> tuple[list[Seen], int | None]:
-    """Read pieces in the order of the file; return its steps and the last checkpoint's."""
+def read(
+    pieces: Iterable[tuple[int, bytes]],
+    parser: Parser,
+    utc_offset_s: float,
+    dated: Callable[[int], float | None] | None = None,
+) -> tuple[list[Seen], int | None]:
+    """Read pieces in the order of the file; return its steps and the last checkpoint's.
+
+    `dated`: what tells when the bytes before an offset were there, in place of what lines say of themselves.
+    """
     steps: list[Seen] = []
     checkpoint: int | None = None
     first: int | None = None  # of this launch: one log may hold several
@@ -102,7 +110,8 @@ def read(pieces: Iterable[tuple[int, bytes]], parser: Parser, utc_offset_s: floa
                     first = sample.step
                 counts = sample.step - first >= WARM_UP_STEPS and not follows_checkpoint
                 follows_checkpoint = False
-                steps.append(Seen(sample, times.of(line.text, sample.step), counts))
+                at = dated(line.end_offset) if dated is not None else times.of(line.text, sample.step)
+                steps.append(Seen(sample, at, counts))
     return steps, checkpoint
 
 

@@ -9,6 +9,7 @@ its agents and of the run's keeper, each against itself when it was young.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import random
@@ -167,7 +168,7 @@ class Soak:
             now = engine.snapshot
             is_read = self._step > before and now.link.state is LinkState.UP and now.log.caught_up
             is_asking = _BRIEF & {each.get_name() for each in asyncio.all_tasks()}
-            return is_read and not is_asking and len(self._agents()) == 2
+            return is_read and not is_asking and len(_sizes(self._agents())) == 2
 
         await until_async(rests, _WAIT_S, f"rest after minute {minute}")
         gc.collect()
@@ -177,8 +178,8 @@ class Soak:
             minute,
             tasks=len(asyncio.all_tasks()),
             console=Process.of(os.getpid()),
-            agents={pid: Process.of(pid) for pid in self._agents()},
-            keeper={keeper: Process.of(keeper)} if keeper else {},
+            agents=_sizes(self._agents()),
+            keeper=_sizes([keeper]),
         )
 
     def _agents(self) -> list[int]:
@@ -210,6 +211,15 @@ async def soak(folder: Path, lab: Lab, plan: Plan) -> AsyncIterator[Soak]:
         running.cancel()
         await asyncio.wait([running])
         os.close(words)
+
+
+def _sizes(pids: list[int]) -> dict[int, Process]:
+    """Return what each holds; helpers come and go, and one that has just gone holds nothing."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError):
+            found[pid] = Process.of(pid)
+    return found
 
 
 def grown(sizes: list[Size], warm: int) -> list[tuple[str, str, float, float]]:

@@ -1,0 +1,127 @@
+"""Runs that began, trained and ended while no console was there, and a console that is opened afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from console.config import Stop, Target
+from console.demo.host import NAME, DemoHost
+from console.engine import Engine
+from console.history.entry import Entry
+from console.history.samples import Curves
+from console.history.unwatched import gpu_digests, rebuilt
+from console.model import Accepted
+from console.protocol import ExitRecord, Growth
+from tests.history.records import record
+from tests.waiting import until_async
+
+_STEP = re.compile(r"step\s+(\d+)/.*?loss ([\d.]+)")
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> object:
+    with DemoHost(tmp_path / "demo", speed=20.0, load_s=4.0) as made:
+        yield replace(made.target, stop=Stop(grace_s=1.0))
+
+
+@asynccontextmanager
+async def _console(target: Target, ledger: Path) -> AsyncIterator[Engine]:
+    engine = Engine(NAME, target, operator="ops1", origin="test", ledger=ledger)
+    task = asyncio.create_task(engine.run())
+    try:
+        await until_async(lambda: engine.has_word, 20.0, "the host's first word")
+        yield engine
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _asked(target: Target, ledger: Path, action: str) -> tuple[Accepted, str]:
+    """Hand a request over and leave."""
+    async with _console(target, ledger) as engine:
+        plan = await engine.plan(action)
+        return await engine.execute(plan), plan.log_path
+
+
+def _steps(log: Path) -> list[tuple[int, float]]:
+    text = log.read_text() if log.exists() else ""
+    return [(int(step), float(loss)) for step, loss in _STEP.findall(text)]
+
+
+def _size(log: Path) -> int:
+    return log.stat().st_size
+
+
+async def test_what_a_run_came_to_is_known_though_nobody_watched_it(target: Target, tmp_path: Path) -> None:
+    run, path = await _asked(target, tmp_path / "gone.sqlite3", "restart")
+    log = Path(path)
+    await until_async(lambda: len(_steps(log)) > 75, 40.0, "it trains while nobody is there")
+    await _asked(target, tmp_path / "gone.sqlite3", "stop")
+
+    async with _console(target, tmp_path / "fresh.sqlite3") as engine:
+
+        def is_over() -> bool:
+            run = engine.snapshot.run
+            return run is not None and run.alive is False and engine.can_look
+
+        await until_async(is_over, 20.0, "it is over, and its log can be read")
+        row, curves = await engine.archive.run(run.run_id)
+
+    last, loss = _steps(log)[-1]
+    assert row.stepped
+    assert row.last_step == last
+    assert row.last_loss == pytest.approx(loss)
+    assert row.steady_tok_s is not None
+    assert set(row.peaks) == {str(index) for index in range(8)}
+    assert curves.digests["tok_s"].count > 50
+    assert {"memory:target", "busy:drafter", "power:drafter"} <= set(curves.digests)
+    assert row.log_size == _size(log)
+
+
+# What is told of it, on records and notes made by hand
+
+_NOTES = [
+    Growth(k="gpu", bt=100.0, gpus=[[0, 5, 50, 400_000], [1, 9, 0, 90_000]], held=[]),
+    Growth(k="gpu", bt=110.0, gpus=[[0, 70, 90, 600_000], [1, 90, 10, 100_000], [2, 999, 99, 1]], held=[0, 1]),
+    Growth(k="gpu", bt=120.0, gpus=[[0, 60, None, None], [1, 40, 30, 300_000]], held=[0, 1]),
+    Growth(k="log", bt=120.0, size=5),
+]
+
+
+def test_of_the_gpus_only_those_count_that_the_run_held_then() -> None:
+    made = replace(record(1), accepted_bt=90.0, accepted_wall=1090.0, exit=ExitRecord(code=0, ended_wall=1130.0))
+
+    row, _ = rebuilt(made, _NOTES, {})
+
+    assert row.peaks == {"0": 70, "1": 90}
+    assert row.log_size == 0
+
+
+def test_curves_are_told_by_role_since_the_first_step() -> None:
+    digests = gpu_digests(_NOTES, {"target": (0,), "drafter": (1,)}, 1108.0, lambda bt: bt + 1000.0)
+
+    def values(name: str) -> list[tuple[float, float]]:
+        return [(bucket.index * digests[name].width_s, bucket.mean) for bucket in digests[name].buckets]
+
+    assert values("memory:target") == [(2.0, 70.0), (12.0, 60.0)]
+    assert values("busy:target") == [(2.0, 90.0)]
+    assert values("power:drafter") == [(2.0, 100.0), (12.0, 300.0)]
+
+
+def test_a_run_that_was_watched_keeps_what_was_seen_and_gets_its_gpus() -> None:
+    made = replace(record(1), accepted_bt=90.0, accepted_wall=1090.0, exit=ExitRecord(code=0, ended_wall=1130.0))
+    known = Entry(id="r-1", stepped=True, first_step_wall=1108.0, steady_tok_s=21_000.0)
+
+    row, curves = rebuilt(made, _NOTES, {}, known=known)
+
+    assert row.steady_tok_s is None, "the ledger keeps what it has where nothing is said"
+    assert row.stepped is False
+    assert set(curves.digests) == {"memory:all", "busy:all", "power:all"}
+    assert curves == Curves(digests=curves.digests)
