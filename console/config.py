@@ -31,6 +31,8 @@ class Metrics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     format: str = "auto"
     tokens_per_step: int | None = None
     baseline: float | str | None = None
+    show: str | None = None
+    """The number of the step lines that is plotted where the queue is."""
 
 
 class Deadlines(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

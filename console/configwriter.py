@@ -51,6 +51,7 @@ stop = {{ signal = "TERM", grace_s = 20 }}
 format = "auto"
 # tokens_per_step = 65536     # only where the log states no rate
 # baseline = 14500            # tokens/s to compare with
+# show = "lr"                 # any number of the step lines, to be plotted where the queue is
 
 [targets.{name}.deadlines]
 # A deadline that passes is a warning on the screen, never a kill.

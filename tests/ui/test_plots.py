@@ -158,6 +158,26 @@ async def test_list_is_moved_in_by_arrows_and_left_by_escape() -> None:
         assert isinstance(app.screen, Overview)
 
 
+@pytest.mark.parametrize("shown", ["grad_norm", "gradient norm"])
+async def test_number_that_the_config_names_stands_where_the_queue_is(shown: str) -> None:
+    source = with_numbers()
+    source.target = replace(source.target, metrics=replace(source.target.metrics, show=shown))
+    async with running(source, size=(160, 48)) as (app, _, pilot):
+        lower = as_text(overview(app).query_one("#lower-b", LinesView).view).splitlines()[0]
+        assert lower.split()[1:5] == ["gradient", "norm", "now", "1.25"]
+        assert "queue" in named_metrics(source.series, "gradient norm")
+        await pilot.resize_terminal(120, 36)
+        turns = []
+        for _ in Metric:
+            turns.append(title_of(app).split()[1])
+            await pilot.press("m")
+        assert turns == ["tok/s", "loss", "gradient", "memory"]
+
+
+def test_number_that_no_step_line_names_is_told_as_missing() -> None:
+    assert "names no perplexity" in panel("perplexity", fixtures.run_series())
+
+
 async def test_x_turns_the_axis() -> None:
     async with running("healthy", size=(160, 48)) as (app, _, pilot):
         await pilot.press("x")

@@ -88,6 +88,8 @@ def _nothing_yet(metric: str, snapshot: Snapshot) -> str:
         return "no sample yet"
     if metric == Metric.QUEUE and snapshot.progress.step is not None:
         return "the step line of this run names no queue"
+    if metric not in SERIES and snapshot.progress.step is not None:
+        return f"the step line of this run names no {words.one_line(metric)}; m lists what it names"
     return "the curve begins with the first step line"
 
 

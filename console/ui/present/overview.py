@@ -33,6 +33,8 @@ class Choice(Struct, frozen=True, kw_only=True):
 
     metric: str = Metric.TOK_S
     """One of `Metric`, or the name of any other series."""
+    beside: str = Metric.QUEUE
+    """What has its place beside the loss."""
     zoom: Zoom = Zoom.RUN
     axis: Axis = Axis.TIME
     against: Against | None = None
@@ -152,9 +154,9 @@ class _Middle(NamedTuple):
             return launch_panel(self.snapshot, width, rows, self.look, narrow=layout.narrow)
         if layout.middle is Middle.WHY:
             return why_panel(self.snapshot, width, self.look, narrow=layout.narrow)[:rows]
-        # Loss and queue may have panels of their own.
+        # Loss and queue, or what is shown in its place, may have panels of their own.
         metric = self.choice.metric
-        has_own = layout.lower_rows and metric in (Metric.LOSS, Metric.QUEUE)
+        has_own = layout.lower_rows and metric in (Metric.LOSS, self.choice.beside)
         return self._chart(Metric.TOK_S if has_own else metric, width, rows)
 
     def _lower(self) -> dict[str, Panel]:
@@ -170,7 +172,7 @@ class _Middle(NamedTuple):
         half = width // 2
         return {
             name: Panel(self._chart(metric, share, rows, clock_row=False), rows, share)
-            for name, metric, share in (("lower-a", Metric.LOSS, half), ("lower-b", Metric.QUEUE, width - half))
+            for name, metric, share in (("lower-a", Metric.LOSS, half), ("lower-b", self.choice.beside, width - half))
         }
 
     def _chart(self, metric: str, width: int, rows: int, *, zoom: Zoom | None = None, clock_row: bool = True) -> View:

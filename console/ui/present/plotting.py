@@ -63,11 +63,17 @@ class Plotting(NamedTuple):
     against: Against | None
 
 
-def named_metrics(series: AllSeries) -> list[str]:
-    """Return the further numbers that can be plotted."""
-    main = set(SERIES.values())
+def metric_of(shown: str | None) -> str:
+    """Return what the config wants plotted in the queue's place: by its own name, or as step lines abbreviate it."""
+    return _SHORT.get(shown, shown) if shown else Metric.QUEUE
+
+
+def named_metrics(series: AllSeries, beside: str = Metric.QUEUE) -> list[str]:
+    """Return the further numbers that can be plotted, the queue among them where another has its place."""
+    main = {SERIES[Metric.TOK_S], SERIES[Metric.LOSS], beside}
     return sorted(name for name, one in series.items() if name not in main and ":" not in name and len(one))
 
 
 SERIES: Mapping[str, str] = {Metric.TOK_S: "tok_s", Metric.LOSS: "loss", Metric.QUEUE: "queue"}
 """The series of the main plots; any other is named as itself."""
+_SHORT: Mapping[str, str] = {"lr": "learning rate", "grad_norm": "gradient norm", "step_s": "seconds per step"}

@@ -15,7 +15,7 @@ from console.ui.present import words
 from console.ui.present.layout import Layout
 from console.ui.present.logtitle import empty_log
 from console.ui.present.overview import Choice, Painter, Panel, Picture
-from console.ui.present.plotting import Against, Axis, Metric, Zoom, named_metrics
+from console.ui.present.plotting import Against, Axis, Metric, Zoom, metric_of, named_metrics
 from console.ui.screens.logkeys import LogKeys
 from console.ui.screens.pick import PickRow, PickScreen
 from console.ui.situation import Face, Situation, situation_of
@@ -100,6 +100,7 @@ class Overview(LogKeys):
         self._follow_baseline()
         choice = Choice(
             metric=self._metric,
+            beside=self._beside,
             zoom=self._zoom,
             axis=self._axis,
             against=self._against,
@@ -155,16 +156,21 @@ class Overview(LogKeys):
         self.face.write_target()
         self.lay_out()
 
+    @property
+    def _beside(self) -> str:
+        """What the config wants shown in the queue's place."""
+        return metric_of(self.source.target.metrics.show)
+
     def act_metric(self) -> None:
         """The main plots take turns; behind the last of them stands the list of all other numbers, if there are any."""
         layout = self._layout_now
-        beside = (Metric.LOSS, Metric.QUEUE) if layout is not None and layout.lower_rows else ()
-        turns = [metric for metric in Metric if metric not in beside]
+        own = (Metric.LOSS, self._beside) if layout is not None and layout.lower_rows else ()
+        turns = [each for each in (Metric.TOK_S, Metric.LOSS, self._beside, Metric.MEMORY) if each not in own]
         if self._metric not in turns:
             self._show_metric(turns[0])
         elif self._metric != turns[-1]:
-            self._show_metric(turns[turns.index(Metric(self._metric)) + 1])
-        elif names := named_metrics(self.source.series):
+            self._show_metric(turns[turns.index(self._metric) + 1])
+        elif names := named_metrics(self.source.series, self._beside):
             rows = [PickRow(name, _newest(self.source.series[name])) for name in names]
             self.app.push_screen(PickScreen("plot", rows), self._metric_picked)
         else:
