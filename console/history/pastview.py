@@ -216,16 +216,18 @@ def _stages(entry: Entry, record: RunRecord | None, live: Snapshot) -> tuple[Sta
     }
     found: list[StageStatus] = []
     over = False
+    ended_at = _seen_at(entry, live)
     for stage in STAGES:
         noted = record.stages.get(stage) if record is not None else None
         state = StageState.NOT_REACHED if over else _state(entry, stage, took[stage], noted)
         over = over or state is StageState.FAILED
+        noted_at = _at(noted.ended_wall, live) if noted is not None else None
         found.append(
             StageStatus(
                 stage=stage,
                 state=state,
                 took_s=took[stage] if state is StageState.DONE else None,
-                ended_at=_at(noted.ended_wall, live) if noted is not None and not over else None,
+                ended_at=None if over else noted_at if noted_at is not None else ended_at.get(stage),
                 evidence=noted.evidence if noted is not None else "",
                 detail=noted.detail if noted is not None else "",
                 why=noted.why if noted is not None else "",
@@ -234,6 +236,22 @@ def _stages(entry: Entry, record: RunRecord | None, live: Snapshot) -> tuple[Sta
             )
         )
     return tuple(found)
+
+
+def _seen_at(entry: Entry, live: Snapshot) -> dict[Stage, float]:
+    """When the stages ended that consoles see and keepers don't note: back from the first step."""
+    found: dict[Stage, float] = {}
+    at = _at(entry.first_step_wall, live)
+    for stage, took_s in (
+        (Stage.STEPPING, entry.stepping_s),
+        (Stage.CUDA, entry.cuda_s),
+        (Stage.SPAWNED, entry.spawned_s),
+    ):
+        if at is None:
+            break
+        found[stage] = at
+        at = at - took_s if took_s is not None else None
+    return found
 
 
 def _state(entry: Entry, stage: Stage, took_s: float | None, noted: HostStage | None) -> StageState:

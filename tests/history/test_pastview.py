@@ -56,6 +56,18 @@ def test_times_are_on_the_console_s_clock_and_as_of_the_end() -> None:
     assert [status.took_s for status in past.stages] == [3.0, 0.1, 1.0, 100.0, 96.0]
 
 
+def test_stages_ended_when_they_did_and_not_when_the_run_did() -> None:
+    """The host's record knows when it was spawned; contexts and steps are seen by consoles alone."""
+    record = RunRecord(id="r-1", stages={"spawned": HostStage(state="done", ended_wall=AT - 7165.0)})
+
+    ended = {status.stage: status.ended_at for status in past_snapshot(ENTRY, LIVE, record=record).stages}
+    without = {status.stage: status.ended_at for status in past_snapshot(ENTRY, LIVE).stages}
+
+    assert (ended[Stage.SPAWNED], ended[Stage.CUDA], ended[Stage.STEPPING]) == (AT - 7195.0, AT - 7096.0, AT - 7000.0)
+    assert without[Stage.SPAWNED] == AT - 7000.0 - 96.0 - 100.0
+    assert without[Stage.KILLING] is None
+
+
 def test_failed_stage_is_failed_and_those_behind_it_were_not_reached() -> None:
     failed = replace(
         ENTRY, outcome="failed", failed_stage="spawned", reason="exec_not_permitted", detail="exit 126", stepped=False,

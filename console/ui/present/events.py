@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from console.history import words as history
 from console.history.entry import Entry
 from console.history.words import Sign
@@ -131,7 +133,12 @@ def of_past_runs(rows: Iterable[Entry], *, but: str | None, me: str) -> list[Hap
 
 def of_past_run(row: Entry, snapshot: Snapshot) -> list[Happening]:
     """Return what is known of one run of before: who started it, its stages, its last checkpoint, how it ended."""
-    seen = [each for each in happenings(None, snapshot) if each.kind in (Kind.STAGE, Kind.CHECKPOINT)]
+    undated = {str(each.stage) for each in snapshot.stages if each.state is StageState.DONE and each.ended_at is None}
+    seen = [
+        replace(each, text=f"the last {each.text}") if each.kind is Kind.CHECKPOINT else each
+        for each in happenings(None, snapshot)
+        if each.kind is Kind.CHECKPOINT or (each.kind is Kind.STAGE and each.fields["stage"] not in undated)
+    ]
     return [*of_past_runs([row], but=None, me=snapshot.operator), *seen]
 
 

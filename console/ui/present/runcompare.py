@@ -34,6 +34,8 @@ _NARROW = 72
 BOTH_FROM_ROWS = 14
 """In fewer rows two close curves melt into one: the gap in percent is drawn instead."""
 _LEAST_PLOT = 6
+_TOKENS_PCT = 1.0
+"""From so much on more tokens are a difference: warm-up and pauses are in them, which the rate's noise leaves out."""
 
 
 class Curve(StrEnum):
@@ -142,7 +144,7 @@ def _list(found: Comparison) -> list[_Figure]:
                 f"tokens at {words.whole_duration(found.equal_s)}",
                 *_both(tokens, lambda value: f"{value / 1e6:.1f} M"),
                 words.percent_change(tokens.delta_pct),
-                _judged(tokens.delta_pct, _beyond(found), more_is=Role.OK),
+                _judged(tokens.delta_pct, max(_beyond(found), _TOKENS_PCT), more_is=Role.OK),
             )
         )
     if found.loss is not None:
