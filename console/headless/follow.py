@@ -82,11 +82,14 @@ async def until_outcome(
         found = settled(snapshot)
         return None if found is not None and _is_incomplete(*found) else found
 
+    loop = asyncio.get_running_loop()
     found = await engine.until(settled, deadline)
     if found is not None and _is_incomplete(*found):
-        patience = asyncio.get_running_loop().time() + _PATIENCE_S
+        patience = loop.time() + (_READ_S if _is_unread(*found) else _PATIENCE_S)
         patience = patience if deadline is None else min(patience, deadline)
         found = await engine.until(complete, patience) or settled(engine.snapshot) or found
+        if deadline is not None and loop.time() >= deadline and _is_unread(*found):
+            found = (found[0], _unread(found[0]))
     snapshot = engine.snapshot if found is None else found[0]
     say(snapshot, is_last=True)
     return found or (snapshot, judge(snapshot, wanted, run_id=run_id, since=since))
@@ -103,6 +106,7 @@ def _raise_lost(snapshot: Snapshot, run_id: str | None) -> None:
 
 
 _PATIENCE_S = 3.0
+_READ_S = 12.0  # a log that is being read says more than any exit status: a slow way to it is waited for
 _LOOK_MARGIN_S = 0.25  # a look at the log may have taken so long to get here
 
 
@@ -117,6 +121,21 @@ def _is_cuda_due(snapshot: Snapshot) -> bool:
 def _are_notes_due(snapshot: Snapshot, run: Run) -> bool:
     """Whether the keeper has yet to note when a stage was reached that was seen here a moment ago."""
     return run.keeper_alive is True and any(s.state is StageState.DONE and not s.noted for s in snapshot.stages)
+
+
+def _is_unread(snapshot: Snapshot, judged: outcome.Outcome) -> bool:
+    """Whether a run that is over is called failed before its log was read: it may have made steps."""
+    log = snapshot.log
+    is_readable = log.lost is None and log.state not in (LogState.NONE, LogState.MISSING, LogState.UNREADABLE)
+    return judged.outcome == "failed" and is_readable and not log.caught_up
+
+
+def _unread(snapshot: Snapshot) -> outcome.Outcome:
+    """The time is up, and how far the run came is not known."""
+    code, stages = Exit.TIMEOUT, snapshot.stages
+    return outcome.Outcome(
+        outcome="pending", word="PENDING", where="log_unread", exit_code=code, settled=False, stage=stages[-1]
+    )
 
 
 def _is_incomplete(snapshot: Snapshot, judged: outcome.Outcome) -> bool:
@@ -201,7 +220,7 @@ def outcome_line(snapshot: Snapshot, judged: outcome.Outcome, plan: Plan | None 
     if judged.where != f"by {name}":
         words.append(output.one_line(name or "?"))
     words += _facts(snapshot, judged)
-    if judged.word == "PENDING":
+    if judged.word == "PENDING" and not (run and run.exit):
         words.append("on_track")
     line = " ".join(word for word in words if word)
     if judged.word == "PENDING":
@@ -272,7 +291,7 @@ def outcome_json(
         "wanted": wanted,
         "stage": str(judged.stage.stage) if judged.stage else None,
         "stages": [output.stage_json(status) for status in snapshot.stages],
-        "verdict": _WAITING.get(judged.outcome, str(snapshot.verdict)),
+        "verdict": str(snapshot.verdict) if end else _WAITING.get(judged.outcome, str(snapshot.verdict)),
         "run_alive": run.alive if run else False,
         "pid": run.pid if run else None,
         "log": run.log_path if run else None,

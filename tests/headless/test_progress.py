@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from console.headless.follow import Progress
-from console.model import Stage, StageState, StageStatus
+from console.engine import Engine
+from console.headless.follow import Progress, outcome_line, until_outcome
+from console.model import ExitStatus, Snapshot, Stage, StageState, StageStatus, Verdict
 from tests.ui import fixtures
 
 _DONE = {stage: StageStatus(stage=stage, state=StageState.DONE, evidence="proof", took_s=1.0) for stage in Stage}
@@ -43,3 +47,31 @@ def _show(progress: Progress, *, cuda: StageState, is_last: bool = False) -> Non
 
 def _said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return re.findall(r"^\d\d:\d\d:\d\d (\w+)", capsys.readouterr().err, re.MULTILINE)
+
+
+class _Watched:
+    """As much of an engine as waiting needs: one that sees the same for ever."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    async def until(self, predicate: Callable[[Snapshot], Any], _deadline: float | None) -> Any:
+        return predicate(self.snapshot)
+
+
+@pytest.mark.parametrize(("is_read", "word", "code"), [(True, "FAILED", 14), (False, "PENDING", 20)])
+async def test_run_that_is_over_is_called_failed_only_once_its_log_was_read(
+    is_read: bool, word: str, code: int
+) -> None:
+    stages = tuple((_DONE | {Stage.STEPPING: StageStatus(stage=Stage.STEPPING, state=StageState.FAILED)}).values())
+    run = replace(fixtures.RUN, alive=False, exit=ExitStatus(signal=9, at=fixtures.NOW - 60))
+    log = replace(fixtures.HEALTHY.log, caught_up=is_read)
+    over = replace(fixtures.HEALTHY, verdict=Verdict.FAILED, stages=stages, run=run, log=log)
+    watched = cast(Engine, _Watched(over))
+
+    found, judged = await until_outcome(
+        watched, "stepping", run_id=run.id, deadline=asyncio.get_running_loop().time(), progress=Progress()
+    )
+
+    assert (judged.word, judged.exit_code) == (word, code)
+    assert "on_track" not in outcome_line(found, judged)
