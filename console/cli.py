@@ -5,6 +5,7 @@ The commands stand in `console.commands`, the work is done in `console.headless`
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from typing import Any
@@ -17,6 +18,8 @@ from console.commands.options import JSON, Called
 from console.reasons import ConsoleError, Exit, Reason
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+_SCREENS = ("open", "replay", "demo")
+"""They turn garbage collection on again when the first picture is there."""
 _COMMANDS = (
     setup.open_, runs.restart, runs.wait, runs.stop, looking.status, looking.logs, looking.explain, looking.doctor,
     looking.diagnose, replay.replay, logformats.formats, past.history, past.compare, past.metrics, past.watch,
@@ -66,6 +69,8 @@ def cli() -> None:
     from console.bugs import log_to_file
 
     log_to_file()
+    if click.get_current_context().invoked_subcommand not in _SCREENS:
+        gc.enable()
 
 
 for _command in _COMMANDS:

@@ -16,6 +16,7 @@ from console.engine import Engine
 from console.engine.replay import Replay, target_of
 from console.engine.tape import Tape
 from console.headless.session import operator, origin
+from console.link.loading import load
 from console.reasons import Exit
 from console.ui.app import ConsoleApp
 from console.ui.palette import ExtraCommand
@@ -80,8 +81,10 @@ class _App(ConsoleApp):
 
 
 async def _watch(engine: Engine, painted: asyncio.Event) -> None:
-    """Watch once the first picture is there: connecting imports asyncssh, which would hold it up by 0.2 s."""
+    """Watch once the first picture is there: what connecting needs would hold it up by 0.2 s, and no key is to wait for
+    it either."""
     await painted.wait()
+    await asyncio.to_thread(load)
     await engine.run()
 
 

@@ -11,6 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, assert_never
 
@@ -32,7 +33,7 @@ from console.engine.tape import Tape
 from console.engine.unwatched import Unwatched
 from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, OutsideDown, OutsideUp, Rtt
 from console.link.link import Link
-from console.link.payload import build_payload, entry_line
+from console.link.payload import program
 from console.link.tasks import owned_tasks, started
 from console.model import Accepted, Diagnosis, LinkState, Overrides, PastRun, Plan, Snapshot
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
@@ -87,13 +88,12 @@ class Engine:
         self.past_runs: dict[str, str] = {}
         """Id and name of the runs before the one that the snapshot shows, as far as the host still tells of them."""
         self._clock_base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
-        packed = build_payload() if tape is None else b""
         self._link: Link | Replay = tape or Link(
             name,
             target,
-            payload=entry_line("agent") + packed,
+            payload=partial(program, "agent"),
             on_event=self._on_link,
-            outside=entry_line("outside") + packed if target.wants_host_helper else None,
+            outside=partial(program, "outside") if target.wants_host_helper else None,
         )
         if tape is not None:
             tape.attach(self._on_link, self._rewind)

@@ -14,7 +14,6 @@ from pathlib import Path
 import platformdirs
 
 from console.configfile import APP
-from console.host.scrub import scrub
 from console.model import Diagnosis, Snapshot
 from console.reasons import ConsoleError, Exit, Reason
 
@@ -35,6 +34,8 @@ def save(snapshot: Snapshot, seen: bytes, path: Path | None) -> Diagnosis:
 
     Raises: ConsoleError(NOT_SAVED), also where `path` exists.
     """
+    from console.host.scrub import scrub  # its expressions are not needed at every start
+
     text = scrub(head(snapshot)).encode("utf-8", "replace") + seen
     run = snapshot.run
     chosen = path or default_path(snapshot)

@@ -6,7 +6,6 @@ Knows nothing of connections: it says which operation to send (`follow_operation
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from console.bounded import given_up
 from console.config import Metrics
 from console.protocol import LogEvent, LogFollow
 from console.state.formatrules import Format, Kind, Scope
+from console.state.lazy import lazy
 from console.state.lines import LineSplitter, RawLine
 from console.state.logbuffer import LogBuffer
 from console.state.metrics import Parser, Sample
@@ -32,7 +32,7 @@ LAST_BYTES = 1 << 19
 PIECES = 96  # a plot is some 60 to 100 cells wide
 PIECE_BYTES = 2048  # some ten step lines: their lowest and highest are drawn
 CREDIT_BYTES = 256 * 1024  # at 2 MB/s a full credit is 0.13 s of link time
-_SHARDS = re.compile(r"(?P<what>[A-Z][\w .-]{2,40}?):\s+(?P<pct>\d{1,3})%\|.*?\|\s*(?P<have>\d+)/(?P<want>\d+)")
+_SHARDS = lazy(r"(?P<what>[A-Z][\w .-]{2,40}?):\s+(?P<pct>\d{1,3})%\|.*?\|\s*(?P<have>\d+)/(?P<want>\d+)")
 
 MAIN_SERIES = ("tok_s", "loss", "queue")
 NAMED_MAX = 32

@@ -18,7 +18,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console import protocol
-from console.host.scrub import scrub
 from console.protocol import CudaRecord, Growth, RunRecord
 from console.reasons import ConsoleError, Exit, Reason
 
@@ -290,6 +289,8 @@ def load(path: Path) -> Tape:
 
 
 def _scrubbed(tape: Tape) -> Tape:
+    from console.host.scrub import scrub  # its expressions are not needed at every start
+
     run = tape.run
     clean = replace(
         run,
@@ -309,6 +310,8 @@ def _lines(text: str, change: Callable[[str], str]) -> str:
 
 def _same_length(line: str) -> str:
     """Scrub a line of bytes and keep its length."""
+    from console.host.scrub import scrub
+
     readable = line.encode("latin-1", "replace").decode("utf-8", "surrogateescape")
     clean = scrub(readable)
     if clean == readable:

@@ -29,7 +29,7 @@ class Bulk:
     def __init__(
         self,
         target: Target,
-        payload: bytes,
+        payload: Callable[[], bytes],
         next_id: Callable[[], int],
         on_event: Callable[[LinkEvent], None],
         outside: OutsideEyes | None = None,
@@ -83,7 +83,7 @@ class Bulk:
             async with open_agent(
                 connection,
                 self._target,
-                self._payload,
+                self._payload(),
                 narrow=bool(why_shared),
                 on_event=lambda event, data: self._on_event(AgentSaid(event=event, data=data)),
                 on_held=lambda error: log.warning("bulk waits: %s", error),

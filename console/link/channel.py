@@ -10,7 +10,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from functools import cache
+from typing import NamedTuple, NoReturn
 
 import msgspec
 from msgspec import Struct
@@ -63,15 +64,25 @@ class _Head(Struct):
     n: int = 0
 
 
-_heads = msgspec.json.Decoder(_Head)
-_events = msgspec.json.Decoder(AgentEvent)
-_replies = msgspec.json.Decoder(Reply)
+class _Decoders(NamedTuple):
+    heads: msgspec.json.Decoder[_Head]
+    events: msgspec.json.Decoder[AgentEvent]
+    replies: msgspec.json.Decoder[Reply]
+
+
+@cache
+def _decoders() -> _Decoders:
+    """Made for the first connection: looking at all the types takes 10 ms."""
+    return _Decoders(msgspec.json.Decoder(_Head), msgspec.json.Decoder(AgentEvent), msgspec.json.Decoder(Reply))
+
+
 _encoder = msgspec.json.Encoder()
 
 
 class AgentChannel:
     def __init__(self, process: Process, stream: LineStream, tail: Tail, on_event: OnEvent) -> None:
         self._process, self._stream, self._tail, self._on_event = process, stream, tail, on_event
+        self._decoders = _decoders()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._ended: ConsoleError | None = None
         self._garbled = 0
@@ -144,9 +155,9 @@ class AgentChannel:
         if line is None:
             raise await self._agent_ended()
         try:
-            head = _heads.decode(line)
-            event = _events.decode(line) if head.ev is not None else None
-            reply = _replies.decode(line) if head.re is not None else None
+            head = self._decoders.heads.decode(line)
+            event = self._decoders.events.decode(line) if head.ev is not None else None
+            reply = self._decoders.replies.decode(line) if head.re is not None else None
         except (msgspec.DecodeError, UnicodeDecodeError):
             self._complain(line)
             return

@@ -15,39 +15,37 @@ from console.reasons import ConsoleError, Exit, Reason
 MIN_PYTHON = (3, 8)
 TAIL_LINES = 12
 
-_NOT_FOUND = re.compile(
-    r"not found|no such file or directory|unknown command|failed to exec|cannot find command", re.IGNORECASE
-)
-_SIGNS: tuple[tuple[Reason, re.Pattern[str]], ...] = (
-    (Reason.CONTAINER_FROZEN, re.compile(r"\b(is|are) (paused|frozen)\b", re.IGNORECASE)),
+_NOT_FOUND = r"not found|no such file or directory|unknown command|failed to exec|cannot find command"
+_SIGNS: tuple[tuple[Reason, str], ...] = (
+    (Reason.CONTAINER_FROZEN, r"\b(is|are) (paused|frozen)\b"),
     (
         Reason.CONTAINER_MISSING,
-        re.compile(
+        (
             r"configuration file '.*' does not exist|\b(CT|VM|container|instance) ?\S* does(n't| not) exist"
-            r"|no such (container|instance)|no container with name|instance not found",
-            re.IGNORECASE,
+            r"|no such (container|instance)|no container with name|instance not found"
         ),
     ),
     (
         Reason.CONTAINER_STOPPED,
-        re.compile(
-            r"failed to get init pid|\b(CT|VM|container|instance)\b.*\bnot running\b|container state improper",
-            re.IGNORECASE,
-        ),
+        r"failed to get init pid|\b(CT|VM|container|instance)\b.*\bnot running\b|container state improper",
     ),
-    (Reason.PYTHON_TOO_OLD, re.compile(r"unknown option:? ['\"]?-?-I\b", re.IGNORECASE)),
+    (Reason.PYTHON_TOO_OLD, r"unknown option:? ['\"]?-?-I\b"),
 )
+
+
+def _says(pattern: str, line: str) -> bool:
+    return re.search(pattern, line, re.IGNORECASE) is not None
 
 
 def never_answered(ended: Ended, printed: Sequence[str], prefix: Sequence[str], python: str) -> ConsoleError:
     """Return why the program at the end of the words ended before it answered."""
     tail = tuple(printed[-TAIL_LINES:])
     for reason, sign in _SIGNS:
-        if line := _last(line for line in tail if sign.search(line)):
+        if line := _last(line for line in tail if _says(sign, line)):
             return _error(reason, line, tail)
-    if line := _last(line for line in tail if _NOT_FOUND.search(line) and _names(line, [python])):
+    if line := _last(line for line in tail if _says(_NOT_FOUND, line) and _names(line, [python])):
         return _error(Reason.PYTHON_MISSING, line, tail)
-    if line := _last(line for line in tail if _NOT_FOUND.search(line) and _names(line, prefix)):
+    if line := _last(line for line in tail if _says(_NOT_FOUND, line) and _names(line, prefix)):
         return _error(Reason.WRAPPER_MISSING, line, tail)
     if ended.code == 127 and not prefix:
         return _error(Reason.PYTHON_MISSING, f"{python}: {ended}", tail)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from console.protocol import AgentEvent, Hello
 from console.reasons import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkUp:
+class LinkUp(Struct, frozen=True, kw_only=True):
     """The control connection has an agent that said hello; it has not been told yet what to watch."""
 
     hello: Hello
@@ -18,8 +17,7 @@ class LinkUp:
     """Where the target is, now with what the ssh config says: `root@10.1.2.6 · via ops@jump · pct 200`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkDown:
+class LinkDown(Struct, frozen=True, kw_only=True):
     """The link is lost, or an attempt to bring it up failed. Bulk is down with it, without an event of its own."""
 
     reason: Reason
@@ -34,16 +32,14 @@ class LinkDown:
     """The last lines of what the other side printed, where that matters."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BulkUp:
+class BulkUp(Struct, frozen=True, kw_only=True):
     shared: bool = False
     """It is a second channel of the control connection, because the host gave no second connection."""
     detail: str = ""
     """Why it is shared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BulkDown:
+class BulkDown(Struct, frozen=True, kw_only=True):
     """Only the bulk connection failed; control goes on."""
 
     reason: Reason
@@ -51,26 +47,22 @@ class BulkDown:
     retry_in_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutsideUp:
+class OutsideUp(Struct, frozen=True, kw_only=True):
     """The helper on the host itself has said hello; it has not been told yet which container is meant."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutsideDown:
+class OutsideDown(Struct, frozen=True, kw_only=True):
     """There is no helper on the host, or none any more; nothing else is touched by that."""
 
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSaid:
+class AgentSaid(Struct, frozen=True, kw_only=True):
     event: AgentEvent
     data: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rtt:
+class Rtt(Struct, frozen=True, kw_only=True):
     """A ping was answered: round trip, and the host's two clocks when it answered."""
 
     rtt_s: float

@@ -37,11 +37,11 @@ class Link:
         target_name: str,
         target: Target,
         *,
-        payload: bytes,
+        payload: Callable[[], bytes],
         on_event: Callable[[LinkEvent], None],
-        outside: bytes | None = None,
+        outside: Callable[[], bytes] | None = None,
     ) -> None:
-        """`payload`: the whole program text that the host's Python execs, entry line included.
+        """`payload` returns the whole program text that the host's Python execs, entry line included.
 
         `outside`: the same of the helper on the host itself, where there is to be one.
         """
@@ -114,7 +114,7 @@ class Link:
                 open_agent(
                     connection,
                     self._target,
-                    self._payload,
+                    self._payload(),
                     on_event=lambda event, data: self._on_event(AgentSaid(event=event, data=data)),
                     on_held=self._held,
                 ) as agent,

@@ -31,7 +31,11 @@ class OutsideEyes:
     """Keeps the helper alive beside a control connection, and knows whether the container is frozen."""
 
     def __init__(
-        self, target: Target, payload: bytes, next_id: Callable[[], int], on_event: Callable[[LinkEvent], None]
+        self,
+        target: Target,
+        payload: Callable[[], bytes],
+        next_id: Callable[[], int],
+        on_event: Callable[[LinkEvent], None],
     ) -> None:
         self._target = msgspec.structs.replace(target, exec=(), python=PYTHON)
         self._payload, self._next_id, self._on_event = payload, next_id, on_event
@@ -79,7 +83,7 @@ class OutsideEyes:
             async with open_agent(
                 control,
                 self._target,
-                self._payload,
+                self._payload(),
                 narrow=True,
                 on_event=self._heard,
                 on_held=lambda error: log.info("the helper on the host waits: %s", error),

@@ -1,8 +1,9 @@
 """The one text that is streamed to a host: all of console.host and pynvml, ready to run.
 
-Wire form: the bootstrap sends `entry_line("agent") + build_payload()` as the N bytes that the host's Python reads from
-its stdin and execs. The entry line sets the global `DFLASH_ENTRY = ("agent", [...])`; console/host/loader.py says what
-the text then does. The agent's first line on stdout is the Hello object; stdin after the N bytes carries operations.
+Wire form: the bootstrap sends `program("agent")`, an entry line and the payload, as the N bytes that the host's Python
+reads from its stdin and execs. The entry line sets the global `DFLASH_ENTRY = ("agent", [...])`; console/host/loader.py
+says what the text then does. The agent's first line on stdout is the Hello object; stdin after the N bytes carries
+operations.
 """
 
 from __future__ import annotations
@@ -11,19 +12,26 @@ import base64
 import importlib.util
 import json
 import zlib
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from console.host import loader
 
 
+@cache
 def build_payload() -> bytes:
-    """Return the program text; ASCII, the same bytes for the same sources. Costs about 0.05 s: callers keep it.
+    """Return the program text; ASCII, the same bytes for the same sources. Costs about 0.05 s the first time.
 
     Raises: ModuleNotFoundError where our dependency nvidia-ml-py is not installed.
     """
     packed = zlib.compress(json.dumps(_sources(), sort_keys=True).encode("ascii"), 6)  # 9 takes twice as long for 1 %
     return loader.assemble(base64.b64encode(packed))
+
+
+def program(entry: str) -> bytes:
+    """Return what the host's Python execs, entry line and all."""
+    return entry_line(entry) + build_payload()
 
 
 def entry_line(entry: str, *args: str) -> bytes:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, ClassVar
+from functools import partial
+from importlib import import_module
+from typing import Any, ClassVar, Final
 
 from textual import work
 from textual.app import App, SystemCommand
@@ -27,12 +29,8 @@ from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
 from console.ui.present.words import one_line
-from console.ui.screens.events import EventsScreen
-from console.ui.screens.gpus import GpuScreen
-from console.ui.screens.log import LogScreen
 from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
-from console.ui.screens.runs import RunsScreen
 from console.ui.screens.target import TargetScreen
 from console.ui.situation import Face
 from console.ui.source import PastView, Source
@@ -43,18 +41,30 @@ _TOAST_S = 4.0
 _MOST_RUNS = 200
 
 
+_CLASSES: Final[Mapping[Face, tuple[str, str]]] = {
+    Face.GPUS: ("gpus", "GpuScreen"),
+    Face.LOG: ("log", "LogScreen"),
+    Face.RUNS: ("runs", "RunsScreen"),
+    Face.EVENTS: ("events", "EventsScreen"),
+}
+
+
+def _made(face: Face) -> Screen[Any]:
+    if face is Face.OVERVIEW:
+        return Overview()
+    module, name = _CLASSES[face]
+    screen: Screen[Any] = getattr(import_module(f"console.ui.screens.{module}"), name)()
+    return screen
+
+
 class ConsoleApp(App[str]):
     """The face of one target."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(ROLE_CLASSES)
     CSS_PATH = str(stylesheet_path("main.tcss"))
     ENABLE_COMMAND_PALETTE = True
-    SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {  # made when first shown, kept
-        Face.OVERVIEW: Overview,
-        Face.GPUS: GpuScreen,
-        Face.LOG: LogScreen,
-        Face.RUNS: RunsScreen,
-        Face.EVENTS: EventsScreen,
+    SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {  # imported and made when first shown, kept
+        face: partial(_made, face) for face in Face
     }
     COMMANDS: ClassVar[set[Any]] = {Commands}
     NOTIFICATION_TIMEOUT = _TOAST_S
@@ -92,6 +102,8 @@ class ConsoleApp(App[str]):
         for ours in THEMES:
             self.register_theme(ours)
         self.theme = theme
+        self.stylesheet.set_variables(self.get_css_variables())  # else it is read with those of Textual's own theme
+        self._styled_with = self.get_css_variables()
         self._link_watch = LinkWatch()
         self._noticed: Snapshot | None = None
         self.chronicle = Chronicle()
@@ -104,6 +116,13 @@ class ConsoleApp(App[str]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return dict(DEFAULTS)
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Read the stylesheet anew. Textual asks for it at the start, too, when everything was just styled with it."""
+        variables = self.get_css_variables()
+        if variables != self._styled_with:
+            self._styled_with = variables
+            super().refresh_css(animate)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         return ()
@@ -125,8 +144,10 @@ class ConsoleApp(App[str]):
 
     @work(thread=True, exit_on_error=False)
     def _load_plot(self) -> None:
-        # After the first paint: plotext takes 0.15 s and more to import.
+        # After the first paint: plotext takes 0.15 s and more to import, the other screens a moment.
         plot.load()
+        for module, _ in _CLASSES.values():
+            import_module(f"console.ui.screens.{module}")
         self.call_from_thread(self._plot_loaded)
 
     def _plot_loaded(self) -> None:

@@ -37,7 +37,7 @@ def target_in(lab: Lab, container: Container | None, way: Way = "host", **settin
 
 @asynccontextmanager
 async def running(target: Target, heard: Heard, payload: bytes = PAYLOAD) -> AsyncIterator[Link]:
-    link = Link("lab", target, payload=payload, on_event=heard.append)
+    link = Link("lab", target, payload=lambda: payload, on_event=heard.append)
     task = asyncio.create_task(link.run())
     try:
         yield link

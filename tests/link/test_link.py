@@ -25,7 +25,7 @@ from tests.waiting import until_async
 
 @asynccontextmanager
 async def running(target: Target, heard: Heard) -> AsyncIterator[Link]:
-    link = Link("t", target, payload=PAYLOAD, on_event=heard.append)
+    link = Link("t", target, payload=lambda: PAYLOAD, on_event=heard.append)
     task = asyncio.create_task(link.run())
     try:
         yield link
@@ -80,7 +80,7 @@ async def test_local_link_comes_up_asks_and_leaves_nothing(heard: Heard) -> None
 
 
 async def test_nothing_can_be_asked_while_the_link_is_down() -> None:
-    link = Link("t", local(), payload=PAYLOAD, on_event=lambda event: None)
+    link = Link("t", local(), payload=lambda: PAYLOAD, on_event=lambda event: None)
 
     with pytest.raises(ConsoleError) as caught:
         await link.request(Ping(id=1))
@@ -211,7 +211,7 @@ async def test_host_that_gives_one_connection_gets_a_second_channel_on_it(
 ) -> None:
     server = await serve(max_connections=1 if limit == "connections" else None)
     trust(home, server)
-    link = Link("t", target_of(server, key, python=sys.executable), payload=PAYLOAD, on_event=heard.append)
+    link = Link("t", target_of(server, key, python=sys.executable), payload=lambda: PAYLOAD, on_event=heard.append)
     if limit == "login":
         heard_then = heard.append
 
