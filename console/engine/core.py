@@ -38,6 +38,7 @@ from console.link.tasks import owned_tasks, started
 from console.model import Accepted, Diagnosis, LinkState, Overrides, PastRun, Plan, Snapshot
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 from console.state import events, machine
+from console.state.gpuview import KeptPanel
 from console.state.logbuffer import LogBuffer
 from console.state.series import Series
 from console.state.snapshot import snapshot as build_snapshot
@@ -46,7 +47,8 @@ from console.state.target import is_this_boot
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_QUIET_S = 0.1  # snapshots are announced at most this often, unless a stage, the verdict or the link has changed
+_QUIET_S = 0.25  # snapshots are announced at most this often, unless a stage, a number's sanity or the link has changed
+_FRESH_S = 0.05
 _PLAN_TIMEOUT_S = 45.0  # the module check alone may take 20 s on a cold disk
 _DIAGNOSE_TIMEOUT_S = 130.0  # the agent gives itself 120 s
 _EXECUTE_TIMEOUT_S = 12.0  # the agent itself waits 5 s for the keeper
@@ -119,6 +121,7 @@ class Engine:
         self.archive = Archive(self._past, name, lambda: self.snapshot, self._old_logs, self._unwatched, self._records)
         """The runs of before, and what is kept of this one."""
         self._snapshot: Snapshot | None = None
+        self._kept_gpus = KeptPanel()
         self._changed = asyncio.Event()
         self._announce: asyncio.TimerHandle | None = None
         self._told_at = 0.0  # by the loop's clock
@@ -139,8 +142,8 @@ class Engine:
     @property
     def snapshot(self) -> Snapshot:
         """What is known now, with ages as of now."""
-        if self._snapshot is None or self.now() - self._snapshot.at > _QUIET_S / 2:
-            self._snapshot = build_snapshot(self._state, self.now())
+        if self._snapshot is None or self.now() - self._snapshot.at > _FRESH_S:
+            self._snapshot = build_snapshot(self._state, self.now(), self._kept_gpus)
         return self._snapshot
 
     @property
@@ -532,7 +535,7 @@ class Engine:
     # -- the machine --------------------------------------------------------------------------------------------------
 
     def _feed(self, event: events.Event) -> None:
-        before = self._state.launch
+        before, sane = self._state.launch, self._state.training.loss_state
         is_timed = isinstance(event, events.SamplesSeen) and (event.dated or not self._state.log.is_catching_up)
         self._state, effects = machine.step(self._state, event)
         if isinstance(event, events.SamplesSeen) and is_timed:
@@ -542,8 +545,9 @@ class Engine:
             self._remember()
         for effect in effects:
             self._carry_out(effect)
-        urgent = bool(effects) or isinstance(event, (events.HostSaid, events.LinkWentUp, events.LinkWentDown))
-        self._announce_change(at_once=urgent)
+        is_news = self._state.launch is not before or self._state.training.loss_state != sane
+        urgent = isinstance(event, (events.HostSaid, events.LinkWentUp, events.LinkWentDown))
+        self._announce_change(at_once=urgent or is_news or bool(effects))
 
     def _carry_out(self, effect: events.Effect) -> None:
         match effect:

@@ -9,6 +9,20 @@ from console.state.cudaorder import CudaOrder, cuda_order
 from console.state.target import TargetState, expected_gpus
 
 
+class KeptPanel:
+    """The panel of before, for as long as it is made of the same facts: GPUs change once a second, the rest oftener."""
+
+    def __init__(self) -> None:
+        self._facts: tuple[object, ...] = ()
+        self._panel = GpuPanel()
+
+    def of(self, state: TargetState) -> GpuPanel:
+        facts = (state.gpus, state.subject, state.target)
+        if len(self._facts) != len(facts) or any(a is not b for a, b in zip(self._facts, facts, strict=True)):
+            self._facts, self._panel = facts, gpu_panel(state)
+        return self._panel
+
+
 def gpu_panel(state: TargetState) -> GpuPanel:
     event = state.gpus.event
     if event is None:

@@ -30,7 +30,7 @@ from console.protocol import LogIdent, ProcsEvent, RunRecord, WireProcess
 from console.state import figures, stall, texts
 from console.state.changes import changes, settings_of
 from console.state.consequences import End
-from console.state.gpuview import gpu_panel
+from console.state.gpuview import KeptPanel, gpu_panel
 from console.state.launch import Launch
 from console.state.outside import container_view
 from console.state.stages import JOURNALLED, STAGES, Mark
@@ -42,9 +42,13 @@ from console.state.warnings import lost_restart, warnings
 _BLIND = OUT_OF_REACH | {Verdict.NO_WORD}
 
 
-def snapshot(state: TargetState, now: float) -> Snapshot:
-    """Return everything that a face needs to know, as of `now` (never earlier than what was told last)."""
+def snapshot(state: TargetState, now: float, kept: KeptPanel | None = None) -> Snapshot:
+    """Return everything that a face needs to know, as of `now` (never earlier than what was told last).
+
+    `kept` spares whoever asks often the GPUs.
+    """
     now = max(now, state.at)
+    gpus = kept.of(state) if kept is not None else gpu_panel(state)
     judged = judge(state, now)
     blind = judged.verdict in _BLIND
     launch = state.launch
@@ -58,13 +62,13 @@ def snapshot(state: TargetState, now: float) -> Snapshot:
         run=_run(state, blind=blind),
         last_known=judged.last_known,
         reason=judged.reason,
-        warnings=warnings(state, now),
+        warnings=warnings(state, now, gpus),
         lost_restart=lost_restart(state),
         usual_launches=state.history.launches,
         good=good_run(state),
         changes=_changes(state, judged),
         progress=_progress(state, now, judged.verdict),
-        gpus=gpu_panel(state),
+        gpus=gpus,
         container=container_view(state),
         log=_log(state),
         processes=_processes(state.procs.event),

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from console.model import GpuNote, GpuTrouble, LostRestart, ReasonView, Severity, Stage
+from console.model import GpuNote, GpuPanel, GpuTrouble, LostRestart, ReasonView, Severity, Stage
 from console.reasons import Reason, reason_of
 from console.state import health
-from console.state.gpuview import gpu_panel
 from console.state.reasonview import told, view
 from console.state.subject import is_interrupted
 from console.state.target import TargetState
 
 
-def warnings(state: TargetState, now: float) -> tuple[ReasonView, ...]:
+def warnings(state: TargetState, now: float, gpus: GpuPanel) -> tuple[ReasonView, ...]:
     """What a person should know beside the verdict."""
-    found = [*_also(state, now), *_run_warnings(state), *_gpu_warnings(gpu_panel(state).notes)]
+    found = [*_also(state, now), *_run_warnings(state), *_gpu_warnings(gpus.notes)]
     found += [view(_host_reason(w.reason), detail=_host_detail(w.reason, w.detail)) for w in state.warnings]
     return tuple(replace(each, severity=_at_most_warning(each.severity)) for each in found)
 

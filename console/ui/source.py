@@ -87,7 +87,7 @@ class Source(Protocol):
 
     @property
     def on_change(self) -> list[Callable[[], None]]:
-        """Called in the event loop when something changed: about 10 Hz at most, at once for stage, verdict and link."""
+        """Called in the event loop when something changed: four times a second at most, at once for stages and link."""
         ...
 
     @property

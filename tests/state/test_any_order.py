@@ -15,6 +15,7 @@ from console.protocol import CudaRecord, ExitRecord, HandRun, HostStage, LogIden
 from console.reasons import CATALOGUE, Reason
 from console.state import events, hostword, machine, outcome
 from console.state.formatrules import Kind
+from console.state.gpuview import KeptPanel
 from console.state.metrics import CheckpointState, Sample
 from console.state.snapshot import snapshot
 from console.state.subject import TRANSACTION
@@ -282,12 +283,13 @@ def test_nothing_is_claimed_without_its_evidence_and_nothing_raises(
     target = config.Target(gpus=config.Gpus(expected=expected), metrics=config.Metrics(baseline=1000))
     state = machine.start("t", target, operator="ops1")
     state, _ = machine.step(state, events.LinkWentUp(at=0.0, bt=5.0, wall=0.0, boot="b1"))
-    witness = Witness()
+    witness, kept = Witness(), KeptPanel()
     for event in told:
         before = state
         state, effects = machine.step(state, event)
         witness.hear(event, before, state)
         seen = snapshot(state, event.at + 1.0)
+        assert snapshot(state, event.at + 1.0, kept) == seen
         witness.check(key_of(state.subject), seen)
         check_sane(seen)
         assert state.at >= before.at
