@@ -23,9 +23,12 @@ MAX_BYTES = 3 * 1024 * 1024
 RECENT_S = 600.0
 """So long before its last word a recorder is sent as it is."""
 COARSE_S = 10.0
+LAUNCH_S, LAUNCH_EVERY_S = 1200.0, 1.0
+"""The log's growth in the first 20 minutes stays this fine: it says when the run began to step."""
 _LAUNCH_PART = 8
 """Of the bound, one part in so many is the launch's: with eight GPUs the first 20 minutes."""
-_SAMPLES = ('{"k":"log"', '{"k":"gpu"', '{"k":"proc')
+_GROWTH = '{"k":"log"'
+_SAMPLES = (_GROWTH, '{"k":"gpu"', '{"k":"proc')
 _BT = re.compile(r'"bt":([0-9.]+)')
 _MOST_PROCS = 16
 
@@ -98,7 +101,7 @@ class Recorder:
         with open(self._path, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.readlines()
         launch = _lines_within(lines, self._max_bytes // _LAUNCH_PART)
-        kept = lines[:launch] + coarser(lines[launch:])
+        kept = lines[:launch] + coarser(lines[launch:], launch_s=0.0)
         if sum(map(len, kept)) > self._max_bytes * 3 // 4:
             half = launch + (len(kept) - launch) // 2
             kept = kept[:launch] + _every_second_sample(kept[launch:half]) + kept[half:]
@@ -118,8 +121,12 @@ def _lines_within(lines: List[str], size_bytes: int) -> int:
     return len(lines)
 
 
-def coarser(lines: List[str], every_s: float = COARSE_S) -> List[str]:
-    """Keep of the samples from before the last ten minutes one of each kind in `every_s`; all else stays."""
+def coarser(lines: List[str], every_s: float = COARSE_S, launch_s: float = LAUNCH_S) -> List[str]:
+    """Keep of the samples from before the last ten minutes one of each kind in `every_s`; all else stays.
+
+    Of the log's growth in the first `launch_s` one a second stays.
+    """
+    first = next((bt for bt in map(_bt_of, lines) if bt is not None), 0.0)
     last = next((bt for bt in map(_bt_of, reversed(lines)) if bt is not None), None)
     if last is None:
         return lines
@@ -129,7 +136,8 @@ def coarser(lines: List[str], every_s: float = COARSE_S) -> List[str]:
         bt = _bt_of(line) if line.startswith(_SAMPLES) else None
         if bt is not None and bt < last - RECENT_S:
             kind = line[:10]
-            if bt - seen.get(kind, float("-inf")) < every_s:
+            is_launch = line.startswith(_GROWTH) and bt < first + launch_s
+            if bt - seen.get(kind, float("-inf")) < (min(LAUNCH_EVERY_S, every_s) if is_launch else every_s):
                 continue
             seen[kind] = bt
         kept.append(line)

@@ -121,3 +121,15 @@ def test_recorder_is_sent_with_each_second_of_the_last_ten_minutes_and_coarser_b
     assert [bt for bt in times if bt >= 4399.5] == [bt + 0.5 for bt in range(4399, 5000)]
     assert len(times) == 601 + 440
     assert sum('"stage"' in line for line in coarse) == 1
+
+
+def test_when_a_run_began_to_step_is_told_to_a_second_hours_later() -> None:
+    """By the log's growth at its launch: with one note in 10 s a launch of 3 s was told as one of 11 s."""
+    kept = [f'{{"k":"log","bt":{bt / 4},"wall":1,"size":{bt}}}\n' for bt in range(20_000)]
+
+    times = [json.loads(line)["bt"] for line in recorder.coarser(kept)]
+
+    launch = [bt for bt in times if bt < recorder.LAUNCH_S]
+    between = [bt for bt in times if recorder.LAUNCH_S <= bt < 4399.0]
+    assert launch == [float(bt) for bt in range(1200)]
+    assert between == [float(bt) for bt in range(1209, 4399, 10)]
