@@ -47,6 +47,7 @@ class Follower:
         self._via = ""
         self._network = ""
         self._asked_at = float("-inf")
+        self._left_old = False
         self.at_end = False
         """Whether the last look left nothing unread."""
 
@@ -178,7 +179,10 @@ class Follower:
         self._fd, self._ident, self._mtime_ns, self._via = fd, (status.st_dev, status.st_ino), -1, via
         self._network = netfs.kind(status.st_dev)
         wanted, self._wanted = self._wanted, None
-        if wanted is not None:
+        if self._left_old:  # told with the first byte of the new file, which may not have been readable at first
+            self._left_old = False
+            self._restart_at_0(events, "rotated", status.st_size)
+        elif wanted is not None:
             self._resume(events, wanted, status)
         else:
             self._offset, self._before = 0, b""
@@ -249,8 +253,8 @@ class Follower:
     def _switch(self, events: List[Event]) -> None:
         self.close()
         self._wanted = None
+        self._left_old = True
         if self._open(events, self.path):
-            self._restart_at_0(events, "rotated", os.fstat(self._fd).st_size)
             self._follow(events)
 
     # -- words ----------------------------------------------------------------------------------------------------

@@ -246,6 +246,30 @@ def test_resuming_a_log_that_was_rewritten_starts_over(tmp_path: Path) -> None:
     assert second.data == log.read_bytes()
 
 
+def test_a_new_file_that_could_not_be_opened_at_first_is_told_as_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a console takes its first bytes for ones that it has, and drops them."""
+    log = tmp_path / "log"
+    log.write_bytes(b"of the old file\n")
+    reader = Reader(log)
+    reader.step()
+    log.rename(tmp_path / "log.1")
+    log.write_bytes(b"new\n")
+
+    def refused(*_: Any) -> int:
+        raise PermissionError(13, "Permission denied")  # as for anybody but root, until its mode is set
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refused)
+        reader.step()
+    events = reader.step()
+
+    assert reader.states == ["following", "unreadable", "rotated", "following"]
+    assert [(event["state"], event["offset"]) for event in events] == [("rotated", 0), ("following", 0)]
+    assert reader.data == b"new\n"
+
+
 def test_resuming_after_a_rotation_first_finishes_the_old_file(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"1\n")
