@@ -24,6 +24,7 @@ Sample = Dict[str, Any]
 HUNG_S = 5.0
 """Silence beyond the interval after which a call is named as hung."""
 KILL_S = 15.0
+_DIES_S = 1.0
 GIB = 1 << 30
 # What an idle GPU may show as used: the driver's own reserve on an H200 is about 0.6 GiB by NVML's first call.
 FREE_BYTES = GIB
@@ -52,6 +53,8 @@ class Sampler:
         self._stuck: List[int] = []
         self._retry_at: Optional[float] = None
         self._retry_s = 5.0
+        self._ended_at = self._said_stuck = 0.0
+        self._why = ""
         self._last: Sample = {"source": "unknown", "driver": ""}
 
     def fileno(self) -> int:
@@ -71,7 +74,7 @@ class Sampler:
             _live_as_child(child_in, child_out, self._simulated, self._interval_s, self._crumb)
         os.close(child_in)
         os.close(child_out)
-        self.pid, self._buffer, self._retry_at = pid, b"", None
+        self.pid, self._buffer, self._retry_at, self._why = pid, b"", None, ""
         self._heard, self._said_hung = time.monotonic(), 0.0
 
     def set_interval(self, seconds: float) -> None:
@@ -89,7 +92,7 @@ class Sampler:
         """
         if self.pid is None:
             self._maybe_restart()
-            return None
+            return self._watch_stuck()
         newest = self._read()
         if newest is not None:
             self._heard, self._said_hung, self._retry_s, self._last = time.monotonic(), 0.0, 5.0, newest
@@ -153,20 +156,25 @@ class Sampler:
         call = bytes(self._crumb[:]).rstrip(b"\0").decode("ascii", "replace") or "the GPU sampler"
         why = f"{call} has not answered for {silent_s + self._interval_s:.0f} s"
         if silent_s >= KILL_S:
-            pid = self.pid
             self._give_up(why)
-            if pid in self._stuck:
-                why += f"; sampler pid {pid} can't be killed (stuck in the driver)"
-        return {
-            "bt": _boottime(),
-            "source": self._last["source"],
-            "why": why,
-            "driver": self._last["driver"],
-            "gpus": [],
-        }
+        return self._without_gpus(why)
+
+    def _watch_stuck(self) -> Optional[Sample]:
+        """Say of a killed child that is still there that it hangs in the driver, once it has had the time to die."""
+        now = time.monotonic()
+        if not self._why or now - self._ended_at < _DIES_S or now - self._said_stuck < 1.0 or not self.stuck():
+            return None
+        self._said_stuck, self.line = now, None
+        pids = ", ".join(map(str, self._stuck))
+        return self._without_gpus(f"{self._why}; sampler pid {pids} can't be killed (stuck in the driver)")
+
+    def _without_gpus(self, why: str) -> Sample:
+        last = self._last
+        return {"bt": _boottime(), "source": last["source"], "why": why, "driver": last["driver"], "gpus": []}
 
     def _give_up(self, why: str) -> None:
         self.stop()
+        self._why, self._ended_at = why, time.monotonic()
         self._retry_at = time.monotonic() + self._retry_s
         self._retry_s = min(120.0, self._retry_s * 2)
 

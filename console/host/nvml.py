@@ -20,6 +20,7 @@ LASTING_S = 10.0
 _LOST, _NEEDS_RESET = 15, 16
 _LOST_WORDS = {_LOST: "gone from the bus", _NEEDS_RESET: "needs a reset"}
 _DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND, _MISMATCH, _NO_PERMISSION = 9, 12, 18, 4
+_ALL_BITS = 0xFFFFFFFF
 _KERNEL_MODULE = "/proc/driver/nvidia/version"
 FIELDS = (
     *("uuid", "name", "bus", "used", "total", "reserved", "util", "power_mw", "limit_mw", "temp", "hot_at", "sm_mhz"),
@@ -51,6 +52,8 @@ class Nvml:
         self._driver = ""
         self._known: Dict[str, int] = {}
         """The index of each GPU that was ever seen, by UUID: one that is gone must not give its number to another."""
+        self._identity: Dict[int, Dict[str, str]] = {}
+        """What each GPU is: a card that is gone from the bus is to be found in the machine by it."""
         self._lost: Dict[int, str] = {}
         self._lasting: Dict[int, Dict[str, Any]] = {}
         self._lasting_at = float("-inf")
@@ -171,7 +174,10 @@ class Nvml:
         nvml = self._nvml
         if isinstance(handle, nvml.NVMLError):
             lost = _LOST_WORDS.get(getattr(handle, "value", None) or 0)
-            return gpu(index, lost=lost or "", warning="" if lost else "NVML: %s" % handle, xid=self._xids.get(index))
+            warning = "" if lost else "NVML: %s" % handle
+            return gpu(
+                index, **self._identity.get(index, {}), lost=lost or "", warning=warning, xid=self._xids.get(index)
+            )
 
         def ask(call: str, *args: Any, **options: Any) -> Any:
             return self._ask(nvml, call, handle, *args, gpu_index=index, **options)
@@ -186,17 +192,20 @@ class Nvml:
             total=getattr(memory, "total", None),
             reserved=getattr(memory, "reserved", None),
             util=getattr(ask("nvmlDeviceGetUtilizationRates"), "gpu", None),
-            power_mw=ask("nvmlDeviceGetPowerUsage"),
+            power_mw=_told(ask("nvmlDeviceGetPowerUsage")),
             temp=ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
-            sm_mhz=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
+            sm_mhz=_told(ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM)),
             throttle=self._throttle(ask),
             procs=_procs(ask("nvmlDeviceGetComputeRunningProcesses")),
             xid=self._xids.get(index),
         )
         if lasting["mig"]:
             found["mig"] = [self._instance(each) for each in lasting["mig"]]
+        identity = {key: found[key] for key in ("uuid", "name", "bus")}
+        if None not in identity.values():
+            self._identity[index] = identity
         if index in self._lost:
-            found["lost"] = self._lost[index]
+            found.update(self._identity.get(index, {}), lost=self._lost[index])
         return found
 
     def _what_lasts(self, index: int, ask: Callable[..., Any]) -> Dict[str, Any]:
@@ -210,9 +219,9 @@ class Nvml:
             "uuid": _text(ask("nvmlDeviceGetUUID")),
             "name": _text(ask("nvmlDeviceGetName")),
             "bus": _text(getattr(ask("nvmlDeviceGetPciInfo"), "busId", None)),
-            "limit_mw": ask("nvmlDeviceGetEnforcedPowerLimit"),
+            "limit_mw": _told(ask("nvmlDeviceGetEnforcedPowerLimit")),
             "hot_at": ask("nvmlDeviceGetTemperatureThreshold", nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN),
-            "sm_max_mhz": ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_SM),
+            "sm_max_mhz": _told(ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_SM)),
             "ecc": ask("nvmlDeviceGetTotalEccErrors", nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC),
             "retired": retired,
             "pending": pending,
@@ -274,6 +283,11 @@ class Nvml:
 
 def _procs(found: Any) -> Optional[List[List[Optional[int]]]]:
     return None if found is None else [[each.pid, each.usedGpuMemory] for each in found]
+
+
+def _told(number: Optional[int]) -> Optional[int]:
+    """Drop what drivers say for "not available" without an error: all bits of an unsigned int."""
+    return None if number == _ALL_BITS else number
 
 
 def _text(answer: Any) -> Optional[str]:

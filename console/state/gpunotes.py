@@ -98,6 +98,7 @@ def notes(
     for raw in wire:
         found += _of_hardware(raw)
     found += _untold(gpus)
+    found += _of_others(gpus)
     found += _spinning([gpu for gpu in gpus if f"{GpuTrouble.SPINNING}:{gpu.index}" in held], gpus)
     for raw, gpu in zip(wire, gpus, strict=True):
         found += _of_memory(gpu)
@@ -137,13 +138,9 @@ def _of_hardware(raw: WireGpu) -> Iterable[GpuNote]:
 
 
 def _of_memory(gpu: Gpu) -> Iterable[GpuNote]:
-    foreign = [each for each in gpu.others if each.bytes is None or each.bytes >= _FOREIGN_BYTES]
-    # On a GPU that is the run's a pid that can't be seen may be the run's own, as its host counts.
-    foreign = [each for each in foreign if each.seen or gpu.owner == "other"]
+    foreign = _foreign(gpu)
     if foreign and gpu.owner in ("run", "other"):
         yield _note(GpuTrouble.FOREIGN, gpu, f"GPU {gpu.index}: {_named(foreign)}, not ours")
-    elif gpu.owner == "other":
-        yield _note(GpuTrouble.FOREIGN, gpu, f"GPU {gpu.index}: {texts.size(gpu.used_bytes)} of others, not ours")
     if gpu.owner == "nobody" and gpu.used_bytes is not None:
         words = f"GPU {gpu.index}: {texts.size(gpu.used_bytes)} held by {gpu.owner_why or 'no process that is seen'}"
         yield _note(GpuTrouble.NOBODY, gpu, words)
@@ -153,6 +150,23 @@ def _of_memory(gpu: Gpu) -> Iterable[GpuNote]:
     if left is not None and left < HEADROOM_BYTES and gpu.owner == "run" and not gpu.lost:
         words = f"GPU {gpu.index} peak {texts.gib(gpu.peak_bytes)} of {texts.gib(gpu.total_bytes)} GiB"
         yield _note(GpuTrouble.HEADROOM, gpu, f"{words} · {texts.gib(left)} GiB headroom")
+
+
+def _foreign(gpu: Gpu) -> list[GpuHolder]:
+    found = [each for each in gpu.others if each.bytes is None or each.bytes >= _FOREIGN_BYTES]
+    # On a GPU that is the run's a pid that can't be seen may be the run's own, as its host counts.
+    return [each for each in found if each.seen or gpu.owner == "other"]
+
+
+def _of_others(gpus: Sequence[Gpu]) -> Iterable[GpuNote]:
+    """One sentence for all GPUs that are others' without a big process to be named."""
+    theirs = [gpu for gpu in gpus if gpu.owner == "other" and not _foreign(gpu)]
+    known = [gpu.used_bytes for gpu in theirs if gpu.used_bytes is not None]
+    if theirs:
+        amount = texts.size(sum(known)) if known else "memory"
+        indexes = tuple(gpu.index for gpu in theirs)
+        text = f"GPU {texts.ranges(indexes)}: {amount} of others, not ours"
+        yield GpuNote(kind=GpuTrouble.FOREIGN, gpus=indexes, text=text)
 
 
 def _untold(gpus: Sequence[Gpu]) -> Iterable[GpuNote]:

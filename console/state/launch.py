@@ -262,7 +262,7 @@ class _Evidence(TypedDict):
 def _progress(cuda: Mark) -> _Evidence:
     if not cuda.want:
         return {"evidence": "", "detail": ""}
-    missing = f", not yet: {texts.listing(cuda.missing)}" if cuda.missing else ""
+    missing = f", not yet: {texts.ranges(cuda.missing)}" if cuda.missing else ""
     counted = f"{cuda.have}/{cuda.want}"
     return {"evidence": counted + missing, "detail": f"{counted} GPUs hold a context{missing}"}
 

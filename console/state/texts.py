@@ -88,11 +88,6 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def listing(numbers: Iterable[int]) -> str:
-    """`6, 7`."""
-    return ", ".join(str(number) for number in numbers)
-
-
 def ranges(numbers: Iterable[int]) -> str:
     """`6, 7` or `0–4, 6`: runs of three and more are joined."""
     parts: list[str] = []

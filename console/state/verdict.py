@@ -133,7 +133,7 @@ def _late(state: TargetState, launch: Launch, stage: Stage, now: float) -> Reaso
         took += f", usually {texts.span(usual)}, longest {texts.span(longest)}"
     missing = ""
     if stage is Stage.CUDA and mark.want:
-        gpus = texts.listing(mark.missing)
+        gpus = texts.ranges(mark.missing)
         missing = f"GPU {gpus} hold no context" if gpus else f"{mark.have} of {mark.want} contexts"
     silence = stall.log_silence_s(state, now)
     silent = f"log silent {texts.span(silence)}" if silence is not None and silence >= 30 else ""

@@ -298,7 +298,7 @@ def test_a_gpu_that_is_missing_when_the_driver_is_opened_again_keeps_its_row_and
         child.kill()
 
     assert [each["i"] for each in after["gpus"]] == [0, 1, 2]
-    assert [each["uuid"] for each in after["gpus"]] == ["GPU-sim-0", None, "GPU-sim-2"]
+    assert [each["uuid"] for each in after["gpus"]] == ["GPU-sim-0", "GPU-sim-1", "GPU-sim-2"]
     assert after["gpus"][1]["lost"] == "gone from the bus"
 
 
@@ -351,6 +351,33 @@ def test_a_call_that_never_returns_is_named_and_the_sampler_replaced(library: Pa
     assert samples[0]["gpus"] == []
     assert "Temperature" in samples[0]["why"]
     assert "has not answered for 5 s" in samples[0]["why"]
+
+
+def test_a_killed_sampler_is_called_stuck_only_once_it_has_had_the_time_to_die(monkeypatch: Any) -> None:
+    sampler = gpu.Sampler()
+    with subprocess.Popen(["sleep", "60"]) as hanging:
+        try:
+            sampler._stuck = [hanging.pid]  # as if it had been killed
+            sampler._give_up("nvmlDeviceGetPowerUsage has not answered for 16 s")
+            at_once = sampler.poll()
+            monkeypatch.setattr(gpu, "_DIES_S", 0.0)
+            later = sampler.poll()
+        finally:
+            hanging.kill()
+            hanging.wait()
+    dead = sampler.poll()
+
+    assert (at_once, dead) == (None, None)
+    assert later is not None
+    assert later["why"].startswith("nvmlDeviceGetPowerUsage has not answered for 16 s; sampler pid ")
+    assert later["why"].endswith("can't be killed (stuck in the driver)")
+
+
+@needs_compiler
+def test_what_the_driver_says_for_not_available_is_no_number(library: Path, state: Any) -> None:
+    (told,) = through_nvml(library, state(state_line(0, power_mw=0xFFFFFFFF, limit_mw=0xFFFFFFFF)), "3")[-1]["gpus"]
+
+    assert (told["power_mw"], told["limit_mw"], told["util"]) == (None, None, 97)
 
 
 # -- judging ----------------------------------------------------------------------------------------------------------

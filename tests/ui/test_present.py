@@ -495,6 +495,20 @@ def test_gpus_in_use_are_not_told_by_a_sample_from_before_the_end() -> None:
     assert number(ended_at + 0.5) == "0/8"
 
 
+def test_a_number_that_has_no_room_does_not_push_the_others_aside() -> None:
+    gpus = fixtures.HEALTHY.gpus
+    absurd = replace(gpus, gpus=(replace(gpus.gpus[0], power_w=4294967.0), *gpus.gpus[1:]))
+
+    views = [
+        gpu_panel(replace(fixtures.HEALTHY, gpus=each), 60, 12, LOOK, narrow=False, wide=False)
+        for each in (gpus, absurd)
+    ]
+
+    widths = [[sum(cells(span.text) for span in line) for line in view] for view in views]
+    assert widths[0][:9] == widths[1][:9]
+    assert "4294967" not in "".join(span.text for line in views[1] for span in line)
+
+
 def test_a_frozen_container_is_no_lost_link() -> None:
     frozen = replace(
         fixtures.LINK_LOST,

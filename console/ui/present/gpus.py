@@ -141,6 +141,7 @@ class _Table:
         if self._power:
             watts = words.UNKNOWN if gpu.power_w is None or lost else f"{gpu.power_w:.0f}"
             low = self._low_power and not self._grey
+            watts = watts if cells(watts) < 6 else words.UNKNOWN  # a number that has no room is no GPU's
             out.append(Span(f"{watts + ' W':>8}", Role.WARN if low else quiet, low))
         if self._heat:
             heat = words.UNKNOWN if gpu.temperature_c is None or lost else str(gpu.temperature_c)

@@ -140,6 +140,8 @@ def _title_facts(snapshot: Snapshot) -> list[Sequence[Span]]:
     what = ", ".join(f"{count} × {kind}" for kind, count in kinds.items()) if len(kinds) < 3 else f"{len(panel.gpus)}"
     source = {"nvml": "NVML", "simulated": "simulated"}.get(panel.source, panel.source)
     facts: list[Sequence[Span]] = [(dim(f"{what} · {source} {panel.driver}".rstrip()),)]
+    parts = [f"GPU {gpu.index} in {len(gpu.parts)} MIG parts" for gpu in panel.gpus if gpu.parts is not None]
+    facts += [(dim(each),) for each in parts[:2]]
     if panel.source != "nvml" and panel.why:
         facts.append((Span(words.one_line(panel.why), Role.WARN),))
     cuda = snapshot.stages[3]

@@ -157,7 +157,7 @@ def _third_row(stage: StageStatus, room: int) -> Span:
 def _evidence(stage: StageStatus, room: int) -> str:
     """The evidence as far as whole parts of it fit: a list of GPUs or a size is never cut in the middle."""
     text = words.one_line(stage.evidence)
-    if stage.missing and stage.want and stage.state in (StageState.ACTIVE, StageState.LATE):
+    if stage.missing and stage.want and stage.state in (StageState.ACTIVE, StageState.LATE, StageState.UNKNOWN):
         counted = f"{stage.have or 0}/{stage.want}"
         text = f"{counted}, not yet: {words.ranges(stage.missing)}"
         return text if cells(text) <= room else counted
