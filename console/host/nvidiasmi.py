@@ -21,7 +21,8 @@ _FIELDS = (
 )
 # Not known to every version; one that a version does not know makes it refuse the whole query.
 _MORE_FIELDS = (
-    *("pci.bus_id", "memory.reserved", "clocks.sm", "clocks.max.sm", "clocks_throttle_reasons.active"),
+    *("pci.bus_id", "memory.reserved", "clocks.sm", "clocks.max.sm"),
+    *("clocks_event_reasons.active", "clocks_throttle_reasons.active"),  # since 535, and before that
     *("ecc.errors.uncorrected.volatile.total", "mig.mode.current"),
 )
 
@@ -54,7 +55,9 @@ class Smi:
         except nvml.SourceFailed as failure:
             if not self._more or "not a valid field" not in str(failure):
                 raise
-            self._more = ()
+            # It names the first that it does not know, in quotes; one that says so otherwise is asked for no more.
+            known = tuple(field for field in self._more if '"%s"' % field not in str(failure))
+            self._more = known if len(known) < len(self._more) else ()
             return self._rows(command)
         # An older one may answer with fewer columns only where a wrapper stands in for it.
         return [dict(zip(fields, row)) for row in rows if len(row) >= len(_FIELDS) and row[0].isdigit()]
@@ -121,7 +124,7 @@ def _gpu(row: Dict[str, str], held: Any) -> Dict[str, Any]:
         temp=_whole(row["temperature.gpu"]),
         sm_mhz=_whole(row.get("clocks.sm", "")),
         sm_max_mhz=_whole(row.get("clocks.max.sm", "")),
-        throttle=_mask(row.get("clocks_throttle_reasons.active", "")),
+        throttle=_mask(row.get("clocks_event_reasons.active") or row.get("clocks_throttle_reasons.active", "")),
         ecc=_whole(row.get("ecc.errors.uncorrected.volatile.total", "")),
         mig=[] if row.get("mig.mode.current", "").lower() == "enabled" else None,
         procs=None if held is None else held.get(row["uuid"], []),

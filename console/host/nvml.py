@@ -50,6 +50,7 @@ class Nvml:
         self._nvml: Any = None
         self._handles: Dict[int, Any] = {}
         self._driver = ""
+        self._closed: List[int] = []
         self._known: Dict[str, int] = {}
         """The index of each GPU that was ever seen, by UUID: one that is gone must not give its number to another."""
         self._identity: Dict[int, Dict[str, str]] = {}
@@ -78,7 +79,8 @@ class Nvml:
             raise SourceFailed("NVML lists no GPU%s" % _devices_in_words())
         if all(each["used"] is None and each["util"] is None for each in gpus):
             self._nvml = None  # a driver that was reloaded wants new handles
-        return {"source": "nvml", "why": "", "driver": self._driver, "gpus": gpus}
+        why = "%d more may not be used from here" % len(self._closed) if self._closed else ""
+        return {"source": "nvml", "why": why, "driver": self._driver, "gpus": gpus}
 
     def _errors(self) -> Any:
         try:
@@ -98,14 +100,20 @@ class Nvml:
         self._driver = _text(self._ask(pynvml, "nvmlSystemGetDriverVersion")) or ""
         self._crumb("nvmlDeviceGetCount")
         count = pynvml.nvmlDeviceGetCount()
-        self._handles = {}
+        self._handles, closed = {}, []
         for index in range(count):
             self._crumb("nvmlDeviceGetHandleByIndex")
             try:
                 handle = pynvml.nvmlDeviceGetHandleByIndex(index)
             except pynvml.NVMLError as error:
+                if getattr(error, "value", None) == _NO_PERMISSION:
+                    closed.append(index)  # of a card that others were given: the count holds all that are plugged in
+                    continue
                 handle = error
             self._handles[self._place(pynvml, index, handle)] = handle
+        if closed and not self._handles:
+            raise pynvml.NVMLError(_NO_PERMISSION)
+        self._closed = closed
         for index in self._known.values():
             if index not in self._handles:
                 self._handles[index] = pynvml.NVMLError(_LOST)
@@ -196,7 +204,7 @@ class Nvml:
             temp=ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
             sm_mhz=_told(ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM)),
             throttle=self._throttle(ask),
-            procs=_procs(ask("nvmlDeviceGetComputeRunningProcesses")),
+            procs=self._procs(handle, index),
             xid=self._xids.get(index),
         )
         if lasting["mig"]:
@@ -267,8 +275,16 @@ class Nvml:
             **{key: value for key, value in known.items() if key != "_handle"},
             "used": getattr(memory, "used", None),
             "total": getattr(memory, "total", None),
-            "procs": _procs(self._ask(nvml, "nvmlDeviceGetComputeRunningProcesses", handle)),
+            "procs": self._procs(handle),
         }
+
+    def _procs(self, handle: Any, gpu_index: int = -1) -> Optional[List[List[Optional[int]]]]:
+        # By name of the version: pynvml's own choice raises no NVMLError where a driver (before 510) lacks the third.
+        for call in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"):
+            found = self._ask(self._nvml, call, handle, gpu_index=gpu_index)
+            if found is not None:
+                return [[each.pid, each.usedGpuMemory] for each in found]
+        return None
 
     def _throttle(self, ask: Callable[..., Any]) -> Any:
         mask = ask("nvmlDeviceGetCurrentClocksEventReasons")  # as it is called since 535
@@ -279,10 +295,6 @@ class Nvml:
         version = getattr(self._nvml, "nvmlMemory_v2", None)
         memory = ask("nvmlDeviceGetMemoryInfo", version=version) if version else None
         return memory if memory is not None else ask("nvmlDeviceGetMemoryInfo")
-
-
-def _procs(found: Any) -> Optional[List[List[Optional[int]]]]:
-    return None if found is None else [[each.pid, each.usedGpuMemory] for each in found]
 
 
 def _told(number: Optional[int]) -> Optional[int]:

@@ -35,7 +35,8 @@ class CudaOrder(Struct, frozen=True, kw_only=True):
 
 def cuda_order(gpus: Sequence[WireGpu], env: Mapping[str, str] | None) -> CudaOrder:
     """Return how the run numbers the GPUs; as the host does where its environment is not known."""
-    plain = {gpu.i: gpu.i for gpu in gpus}
+    # By place: a card that may not be used from here has a number for the driver, and none for CUDA.
+    plain = {index: place for place, index in enumerate(sorted(gpu.i for gpu in gpus))}
     if env is None:
         return CudaOrder(indices=plain, is_certain=False)
     alike = len({(gpu.name, gpu.total) for gpu in gpus}) <= 1

@@ -141,6 +141,36 @@ def test_nvidia_smi_stands_in_and_tells_each_field_alone(tmp_path: Path, monkeyp
     assert (second["util"], second["power_mw"], second["limit_mw"], second["procs"]) == (None, None, 700000, [])
 
 
+_OLD_SMI = """#!/bin/sh
+case "$*" in
+*compute-apps*) exit 0 ;;
+*clocks_event_reasons*) echo 'Field "clocks_event_reasons.active" is not a valid field to query.'; exit 2 ;;
+*memory.reserved*) echo 'Field "memory.reserved" is not a valid field to query.'; exit 2 ;;
+esac
+set -- $(echo "$1" | cut -d= -f2 | tr , ' ')
+for field; do
+    case $field in
+    index) v=0 ;; uuid) v=GPU-a ;; name) v="NVIDIA A100" ;; driver_version) v=470.57.02 ;;
+    clocks_throttle_reasons.active) v=0x0000000000000004 ;; clocks.sm) v=1410 ;; power.draw) v='[Unknown Error]' ;;
+    *) v='[Insufficient Permissions]' ;;
+    esac
+    printf '%s%s' "$sep" "$v"; sep=', '
+done
+"""
+
+
+def test_an_older_nvidia_smi_loses_only_the_fields_that_it_does_not_know(tmp_path: Path, monkeypatch: Any) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(_OLD_SMI)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    (told,) = gpusource.Sources(None, lambda call: None).sample()["gpus"]
+
+    assert (told["name"], told["sm_mhz"], told["throttle"]) == ("NVIDIA A100", 1410, 4)
+    assert (told["used"], told["reserved"], told["power_mw"], told["temp"]) == (None, None, None, None)
+
+
 def test_a_hanging_nvidia_smi_is_bounded_and_named(tmp_path: Path, monkeypatch: Any) -> None:
     tool = tmp_path / "nvidia-smi"
     tool.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -371,6 +401,25 @@ def test_a_killed_sampler_is_called_stuck_only_once_it_has_had_the_time_to_die(m
     assert later is not None
     assert later["why"].startswith("nvmlDeviceGetPowerUsage has not answered for 16 s; sampler pid ")
     assert later["why"].endswith("can't be killed (stuck in the driver)")
+
+
+@needs_compiler
+def test_a_driver_without_the_newest_list_of_processes_is_asked_for_the_one_before(library: Path, state: Any) -> None:
+    lines = state_line(0, 71, f"{os.getpid()}:{71 * GIB}"), "fail nvmlDeviceGetComputeRunningProcesses_v3=13"
+
+    (told,) = through_nvml(library, state(*lines), "3")[-1]["gpus"]
+
+    assert told["procs"] == [[os.getpid(), 71 * GIB]]
+
+
+@needs_compiler
+def test_a_gpu_that_was_given_to_others_is_no_broken_one(library: Path, state: Any) -> None:
+    lines = state_line(0), state_line(1), "fail nvmlDeviceGetHandleByIndex_v2=4 gpu=0"
+
+    sample = through_nvml(library, state(*lines), "3")[-1]
+
+    assert [each["i"] for each in sample["gpus"]] == [1]
+    assert (sample["source"], sample["why"]) == ("nvml", "1 more may not be used from here")
 
 
 @needs_compiler
