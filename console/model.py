@@ -478,6 +478,8 @@ class Run(Struct, frozen=True, kw_only=True):
     session: str = ""
     """Login scope that a hand-started run lives in and may die with."""
     stopping_by: str | None = None
+    stopped_how: str = ""
+    """What its stop came to, where `killing` is what its launch killed: `9 pids gone, 708 GiB freed`."""
 
 
 class Lock(Struct, frozen=True, kw_only=True):

@@ -383,6 +383,9 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     """Whether no cache was to be cleared; None where the record is too old to say."""
     log: LogIdent | None = None
     stages: dict[str, HostStage] = {}
+    """Of a run that was stopped, `killing` is its own end."""
+    launch_killing: HostStage | None = None
+    """What its launch killed, where it was stopped since."""
     replaced_id: str | None = None
     replaced_name: str | None = None
     keeper: ProcId | None = None

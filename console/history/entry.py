@@ -128,7 +128,7 @@ def entry(record: RunRecord, observed: Observed | None = None) -> Entry:
         state=record.state,
         is_over=end is not None or record.state in _ENDINGS,
         cache=cache_kind(record),
-        killing_s=_took_s(record.stages.get(Stage.KILLING)),
+        killing_s=_took_s(stage_of_launch(record, Stage.KILLING)),
         cache_s=_took_s(record.stages.get(Stage.CACHE)),
         spawned_s=_took_s(record.stages.get(Stage.SPAWNED)),
         cuda_s=_cuda_s(record),
@@ -179,6 +179,13 @@ def cache_kind(record: RunRecord) -> str | None:
     if stage is not None and stage.state == "skipped":  # a record that doesn't say what was asked for
         return CLEARED if stage.why == "nothing to clear" else KEPT
     return None
+
+
+def stage_of_launch(record: RunRecord, stage: Stage) -> HostStage | None:
+    """Return what the keeper noted of a stage of the launch; of a run that was stopped, killing is its own end."""
+    if stage is Stage.KILLING and record.launch_killing is not None:
+        return record.launch_killing
+    return record.stages.get(stage)
 
 
 def _took_s(stage: HostStage | None) -> float | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from console.history.entry import Entry
+from console.history.entry import Entry, stage_of_launch
 from console.history.samples import Curves
 from console.history.words import before
 from console.model import (
@@ -76,7 +76,7 @@ def past_snapshot(
         link=replace(live.link, last_word_at=ended_at if live.link.last_word_at is not None else None),
         verdict=verdict,
         stages=_stages(entry, record, live),
-        run=_run(entry, live),
+        run=_run(entry, record, live),
         reason=_reason(entry),
         changes=_changes(entry, older) if verdict in FAILURES else None,
         progress=_progress(entry, ended_at, live),
@@ -110,7 +110,7 @@ def _ended_at(entry: Entry, curves: Curves, live: Snapshot) -> float:
     return min(first + max(lasted, default=entry.lived_s or 0.0), live.at)
 
 
-def _run(entry: Entry, live: Snapshot) -> Run:
+def _run(entry: Entry, record: RunRecord | None, live: Snapshot) -> Run:
     recorded = (entry.exit_code, entry.exit_signal, entry.ended_by, entry.lived_s)
     end = None
     if not entry.is_log_only and any(value is not None for value in recorded):
@@ -130,7 +130,13 @@ def _run(entry: Entry, live: Snapshot) -> Run:
         launch_s=entry.launch_s,
         replaced=entry.replaced_name or entry.replaced_id,
         exit=end,
+        stopped_how=_stopped_how(record),
     )
+
+
+def _stopped_how(record: RunRecord | None) -> str:
+    stop = record.stages.get(Stage.KILLING) if record is not None and record.launch_killing is not None else None
+    return (stop.detail or stop.evidence) if stop is not None else ""
 
 
 def _reason(entry: Entry) -> ReasonView | None:
@@ -218,7 +224,7 @@ def _stages(entry: Entry, record: RunRecord | None, live: Snapshot) -> tuple[Sta
     over = False
     ended_at = _seen_at(entry, live)
     for stage in STAGES:
-        noted = record.stages.get(stage) if record is not None else None
+        noted = stage_of_launch(record, stage) if record is not None else None
         state = StageState.NOT_REACHED if over else _state(entry, stage, took[stage], noted)
         over = over or state is StageState.FAILED
         noted_at = _at(noted.ended_wall, live) if noted is not None else None

@@ -27,7 +27,7 @@ _FROM_REQUEST = ("action", "name", "operator", "origin", "note", "accepted_wall"
 _FIELDS = (
     *_FROM_REQUEST,
     *("target", "state", "argv", "cwd", "env", "log", "stages", "replaced_name", "keeper", "main", "cuda", "gpu_peak"),
-    *("reason", "detail", "stopping", "stopping_text", "spawned_bt"),
+    *("reason", "detail", "stopping", "stopping_text", "spawned_bt", "launch_killing"),
 )
 
 IsAlive = Callable[[int, int], bool]

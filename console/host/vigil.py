@@ -266,7 +266,10 @@ class Vigil:
             self._journal.status.update(reason="disk_full", detail=why)
 
     def _prove_killed(self, job: kill.KillJob, release: gpuwatch.Release) -> None:
-        """Journal what the stop came to; killing is about this run now. Behind the exit record, which can't wait."""
+        """Journal what the stop came to; killing is about this run now, and what its launch killed is kept beside it.
+
+        Behind the exit record, which can't wait.
+        """
         self._gpus.start()
         warning = gpuwatch.await_release(
             self._gpus, release, lambda text: self._journal.set(stopping_text=text), lambda: None
@@ -274,7 +277,9 @@ class Vigil:
         self._gpus.sampler.stop()
         freed = release.freed_bytes
         gone = "%s gone" % transaction.plural(job.seen, "pid")
-        self._journal.status["stages"]["killing"] = dict(self._stop_began)
+        status = self._journal.status
+        status.setdefault("launch_killing", status["stages"].get("killing"))
+        status["stages"]["killing"] = dict(self._stop_began)
         self._journal.end(
             "killing",
             "done",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from console.history.entry import Entry
+from console.history.entry import Entry, entry
 from console.history.pastview import past_series, past_snapshot
 from console.history.samples import Curves
 from console.model import LinkState, LinkStatus, Snapshot, Stage, StageState, StageStatus, Verdict
@@ -92,6 +92,19 @@ def test_stage_that_nobody_noted_is_unknown_and_the_host_s_record_knows_what_was
     killing, cache, _, cuda, stepping = past.stages
     assert (killing.state, cuda.state, stepping.state) == (StageState.UNKNOWN, StageState.UNKNOWN, StageState.DONE)
     assert (cache.state, cache.why) == (StageState.SKIPPED, "nothing to clear")
+
+
+def test_a_run_that_was_stopped_shows_what_its_launch_killed_and_how_it_was_stopped() -> None:
+    ended = HostStage(state="done", began_bt=900.0, ended_bt=904.0, evidence="9 pids", detail="9 pids gone")
+    launched = HostStage(state="skipped", why="nothing ran")
+    record = RunRecord(id="r-1", stages={"killing": ended}, launch_killing=launched)
+
+    past = past_snapshot(replace(ENTRY, outcome="stopped", killing_s=None), LIVE, record=record)
+
+    assert (past.stages[0].state, past.stages[0].why) == (StageState.SKIPPED, "nothing ran")
+    assert past.run is not None
+    assert past.run.stopped_how == "9 pids gone"
+    assert entry(record).killing_s is None
 
 
 def test_run_of_which_only_the_log_is_known_has_no_exit() -> None:

@@ -351,6 +351,7 @@ def test_stop_frees_what_was_held_at_its_end_and_not_when_the_gpus_were_last_loo
     ended(directory)
     killing = until(lambda: _done(directory, "killing"), 10, "what came of it")
     assert (killing["evidence"], killing["detail"]) == ("1 pid, 71 GiB", "1 pid gone, 71 GiB freed")
+    assert status(directory)["launch_killing"]["why"] == "nothing ran"
 
 
 def test_a_keeper_rests_while_its_gpus_say_nothing(lab: Lab) -> None:

@@ -70,10 +70,15 @@ def stopped(snapshot: Snapshot, look: Look) -> VerdictFacts:
     who = f"by {by}" if by else "stopped"
     when = f" at {words.clock(end.at, look.zone, seconds=False)}" if end is not None and end.at is not None else ""
     killing = snapshot.stages[0]
-    how = words.one_line(killing.detail or killing.evidence) if killing.state is StageState.DONE else ""
+    how = run.stopped_how if run is not None else ""
+    if not how and killing.state is StageState.DONE:
+        how = killing.detail or killing.evidence
     at = f"at step {words.count(snapshot.progress.step)}" if snapshot.progress.step is not None else ""
     return VerdictFacts(
-        word="STOPPED", glyph=look.glyphs.idle, first=(f"{who}{when}", how, at), second=(free_fact(snapshot),)
+        word="STOPPED",
+        glyph=look.glyphs.idle,
+        first=(f"{who}{when}", words.one_line(how), at),
+        second=(free_fact(snapshot),),
     )
 
 
