@@ -32,7 +32,7 @@ _COMPLETED: Final = lazy(
     rf"\b(?:saved|wrote|finished (?:saving|writing)) {_WORDS}checkpoint\b"
     r"|\bcheckpoint(?: of size [\d.]+ \w+| \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b"
     r"|\bcheckpoint(?: for step [\d,]+ saved| \S+ is ready now)\b|\bglobal checkpoint save :.* save duration\b"
-    r"|\b(?:saved model to|\[Torch\] Saved) \S*global_step_?\d",
+    r"|(?:\bsaved model to|\[Torch\] Saved) \S*global_step_?\d",
     re.IGNORECASE,
 )
 _STARTED: Final = lazy(
@@ -52,6 +52,8 @@ _PATH: Final = lazy(r"\S*/\S*")
 _NAMED_STEP: Final = lazy(
     rf"\b(?:step|iteration|iter)[ :=]+(?P<step>{INT})\b|@ (?P<updates>{INT}) updates", re.IGNORECASE
 )
+_STEP_BEFORE: Final = lazy(r"\bglobal step (?P<step>\d{1,12})\b")
+"""Lightning names the step first and the best loss between."""
 _PATH_STEP: Final = lazy(
     r"(?:(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]|(?<=[-_/])(?:ba|step))0*(?P<step>\d{1,12})(?!\w|\.\d|-of-)"
 )
@@ -72,7 +74,10 @@ def read_checkpoint(text: str) -> CheckpointLine | None:
         return None
     if _OTHER.search(_PATH.sub(" ", text)):
         return None
-    return CheckpointLine(state, _step(text[match.start() :]))
+    step = _step(text[match.start() :])
+    if step is None and (before := _STEP_BEFORE.search(text, 0, match.start())) is not None:
+        step = int(before["step"])
+    return CheckpointLine(state, step)
 
 
 def _step(text: str) -> int | None:

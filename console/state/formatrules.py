@@ -112,7 +112,7 @@ _END = r"(?![\w:/]|[.,]\d)"
 SPACED: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]{{0,90}})(?: ?[=:] {{0,9}}| {{1,9}})(?P<val>{VALUE}){_END}")
 """`loss 1.2`, `loss=1.2`, `loss: 1.2`, whatever stands between the pairs."""
 COLON: Final = Lazy(rf"(?<![\w.])(?P<key>[A-Za-z_][\w/.@-]{{0,90}}): {{0,9}}(?P<val>{VALUE}){_END}")
-RATE_LAST: Final = Lazy(rf"(?<![\w.])(?P<val>{VALUE}) ?(?P<key>tok/s|tokens/s)(?= *(?:[|,)]|$))")
+RATE_LAST: Final = Lazy(rf"(?<![\w.])(?P<val>{VALUE}) ?(?P<key>tok/s|tokens/s)(?= *(?:[|,)]|$)| +[a-z])")
 """`21.5K tok/s`."""
 PIPED: Final = Lazy(rf"(?:^|(?<=\|)) *(?P<key>[^|:\s][^|:]{{0,100}}): *(?P<val>{VALUE}) *(?=\||$)")
 """`grad norm: 1.2 | lm loss: 3.0 |`: keys hold blanks."""

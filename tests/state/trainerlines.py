@@ -582,6 +582,11 @@ LINES: dict[str, list[Case]] = {
             "ckpt",
             500,
         ),
+        Case(
+            "[2026-08-20 04:11:52,331] [INFO] [torch_checkpoint_engine.py:23:save] [Torch] Saved ./ckpt/global_step1200/mp_rank_00_model_states.pt.",
+            "ckpt",
+            1200,
+        ),
     ],
     "lightning": [
         Case("Epoch 0:   0%|          | 1/5000 [00:03<5:12:04,  0.27it/s, v_num=0, train_loss=11.20]", "step", 1, 11.2),
@@ -626,6 +631,11 @@ LINES: dict[str, list[Case]] = {
             "Epoch 4, global step 5000: 'val_loss' reached 1.40200 (best 1.40200), saving model to '/x/lightning_logs/version_3/checkpoints/epoch=4-step=5000.ckpt' as top 1",
             "ckpt",
             5000,
+        ),
+        Case(
+            "Epoch 0, global step 250: 'val/loss' reached 3.12000 (best 3.12000), saving model to '/x/checkpoints/last-v1.ckpt' as top 2",
+            "ckpt",
+            250,
         ),
     ],
     "composer": [
@@ -1067,6 +1077,13 @@ LINES: dict[str, list[Case]] = {
             "ckpt",
             4400,
         ),
+        Case(
+            "2026-08-20 04:11:52 | INFO | train_inner | epoch 001:   2100 / 9041 symm_kl=0.21, loss=5.1, nll_loss=3.9, wps=301210, num_updates=2100, lr=0.000262",
+            "step",
+            2100,
+            5.1,
+            301210.0,
+        ),
     ],
     "olmo": [
         Case(
@@ -1256,6 +1273,7 @@ LINES: dict[str, list[Case]] = {
         Case("[2026-08-20 04:11:52] eval step 2000 | val_loss 1.301 | acc_len 3.9", "eval", 2000, 1.301),
         Case("eval @ step 4000: loss 1.288, accept_len 4.02", "eval", 4000, 1.288),
         Case("checkpoint saved: /root/out/dflash/step_18000.pt", "ckpt", 18000),
+        Case("2026-08-20 04:11:52 step 100/60000 loss 5.5 12.3K tok/s queue 6/16", "step", 100, 5.5, 12300.0),
     ],
 }
 

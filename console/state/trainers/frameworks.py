@@ -129,7 +129,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=Lazy(r"train_inner \| epoch \d+:[ \d/]+(?P<rest>loss=.*)"),
+                head=Lazy(r"train_inner \| epoch \d+:[ \d/]+(?P<rest>[a-z].*)"),
                 pairs=(SPACED,),
                 needs=frozenset({"step"}),
             ),
