@@ -49,6 +49,7 @@ T = TypeVar("T")
 
 _QUIET_S = 0.25  # snapshots are announced at most this often, unless a stage, a number's sanity or the link has changed
 _FRESH_S = 0.05
+_KEY_S = 0.06  # a dialog is there after a third of it, where nothing else goes on
 _PLAN_TIMEOUT_S = 45.0  # the module check alone may take 20 s on a cold disk
 _DIAGNOSE_TIMEOUT_S = 130.0  # the agent gives itself 120 s
 _EXECUTE_TIMEOUT_S = 12.0  # the agent itself waits 5 s for the keeper
@@ -212,6 +213,10 @@ class Engine:
         return self._following.first_error()
 
     # -- what faces ask for -------------------------------------------------------------------------------------------
+
+    def attend(self) -> None:
+        """A key was pressed: its answer comes before the log."""
+        self._following.pause(_KEY_S)
 
     def retry_link(self) -> None:
         """Try to connect now, and ask for the log now, instead of when the backoff ends."""

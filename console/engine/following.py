@@ -149,6 +149,10 @@ class Following:
         """Ask for the log now, where it was not answered and is to be asked for again later."""
         self._wake.set()
 
+    def pause(self, seconds: float) -> None:
+        """Read nothing for a moment: somebody waits for something else."""
+        self._reading.pause(seconds)
+
     def tick(self) -> None:
         self._say_tail()
 

@@ -63,6 +63,9 @@ class PastSource:
             return None
         return PastRun(id=entry.id, name=entry.name, settings=entry.settings, stepped=entry.stepped)
 
+    def attend(self) -> None:
+        self._live.attend()
+
     @property
     def logs(self) -> LogSource:
         return self._live.logs

@@ -29,8 +29,7 @@ others' work as ours, and the log would fall behind."""
 FLOOD_REST = 4.0
 """In a flood a fifth: nobody reads it all, and what is too much is skipped by the host."""
 FLOOD_S = 4.0
-"""So much more CPU time than its lasting share, and it is a flood: a log that is opened takes less, also on a busy
-machine."""
+"""So much more CPU time than its lasting share, and it is a flood."""
 LASTING_SHARE = 1 / 5
 OWED_BYTES = CREDIT_BYTES // 4
 """Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
@@ -53,7 +52,8 @@ class Reading:
         left."""
         self._show, self._give_credit, self._understand = show, give_credit, understand
         self._unread: deque[Piece] = deque()
-        self._next: asyncio.Handle | None = None
+        self._next: asyncio.TimerHandle | None = None
+        self._is_paused = False
         self._spent_s = self._spent_until = 0.0
         self.begin(0)
 
@@ -62,6 +62,19 @@ class Reading:
         self._unread += slices(event, data, now)
         if self._next is None:
             self._go_on()
+
+    def pause(self, seconds: float) -> None:
+        """Let others go first for a moment. Asked for again before the next turn it changes nothing: keys that are held
+        down must not stop the log."""
+        if self._is_paused:
+            return
+        self._is_paused = True
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        if self._next is not None:
+            until = max(until, self._next.when())
+            self._next.cancel()
+        self._next = loop.call_at(until, self._go_on)
 
     def begin(self, ahead_bytes: int, stale_bytes: int = 0) -> None:
         """Forget what was not shown yet, and what is owed for it: another connection counts anew.
@@ -74,10 +87,10 @@ class Reading:
         self._shown_bytes = self._credited_bytes = 0
         if self._next is not None:
             self._next.cancel()
-            self._next = None
+            self._next, self._is_paused = None, False
 
     def _go_on(self) -> None:
-        self._next = None
+        self._next, self._is_paused = None, False
         began = time.thread_time()
 
         def has_time() -> bool:
@@ -119,7 +132,10 @@ class Reading:
         return event, b"".join(parts), now
 
     def _is_flooded(self, took_s: float, now: float) -> bool:
-        """Add a turn to what was spent, from which the lasting share is paid back as time passes."""
+        """Add a turn to what was spent, from which the lasting share is paid back as time passes. What a log is opened
+        with is no flood, however long it takes: no verdict is given before it is understood."""
+        if self._done_bytes < min(self._shown_bytes, self._ahead_bytes):
+            return False
         paid_s = (now - self._spent_until) * LASTING_SHARE
         self._spent_s, self._spent_until = max(0.0, self._spent_s - paid_s) + took_s, now
         self._spent_s = min(self._spent_s, 2 * FLOOD_S)

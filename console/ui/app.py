@@ -219,6 +219,7 @@ class ConsoleApp(App[str]):
 
     async def on_event(self, event: Event) -> None:
         if isinstance(event, Key) and self._source is not None:
+            self._source.attend()
             self.chronicle.key(self._source.snapshot.at)
         await super().on_event(event)
 

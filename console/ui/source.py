@@ -151,6 +151,10 @@ class Source(Protocol):
         """Save what the run can tell into a new file on this machine."""
         ...
 
+    def attend(self) -> None:
+        """A key was pressed: its answer comes before anything else."""
+        ...
+
     def retry_link(self) -> None: ...
 
 

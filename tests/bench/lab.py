@@ -169,7 +169,7 @@ def program(*arguments: str) -> list[str]:
     script = Path(sys.executable).with_name("dflash-console")
     return [
         str(script) if script.exists() else sys.executable,
-        *([] if script.exists() else ["-m", "console.cli"]),
+        *([] if script.exists() else ["-m", "console"]),
         *arguments,
     ]
 

@@ -229,3 +229,59 @@ async def test_what_follows_the_opening_is_credited_when_it_is_understood() -> N
 
     assert opened == 2 * OWED_BYTES
     assert sum(credit) == 4 * OWED_BYTES
+
+
+async def test_key_goes_first_and_keys_that_are_held_down_do_not_stop_the_log() -> None:
+    read: list[int] = []
+
+    def show(event: LogEvent, data: bytes, now: float) -> bool:
+        read.append(event.offset)
+        return False
+
+    reads = Reading(show, lambda count: None)
+    reads.pause(0.05)
+    reads.put(chunk(0, b"x\n"), b"x\n", 0.0)
+    reads.put(chunk(2, b"x\n"), b"x\n", 0.0)
+    read_at_once = [*read]
+    for _ in range(400):  # four seconds, unless it is read meanwhile
+        reads.pause(0.05)
+        await asyncio.sleep(0.01)
+        if read:
+            break
+
+    assert read_at_once == []
+    assert read == [0]  # as one piece
+
+
+async def test_what_a_log_is_opened_with_is_never_taken_for_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s, waiting, delays = [0.0], list[int](), list[float]()
+    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
+    loop = asyncio.get_running_loop()
+    call_later: Callable[..., asyncio.TimerHandle] = loop.call_later
+
+    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        if getattr(callback, "__self__", None) is not reads:
+            return call_later(delay, callback, *args, **kwargs)
+        delays.append(delay)
+        return call_later(0.0, callback, *args, **kwargs)
+
+    def show(event: LogEvent, data: bytes, now: float) -> bool:
+        waiting.append(len(data))
+        return True
+
+    def understand(has_time: Callable[[], bool]) -> int | None:
+        if not waiting:
+            return None
+        cpu_s[0] += 3.0
+        return waiting.pop(0)
+
+    reads = Reading(show, lambda count: None, understand)
+    monkeypatch.setattr(loop, "call_later", noting)
+    reads.begin(ahead_bytes=4 * SLICE_BYTES)
+    data = b"x" * (6 * SLICE_BYTES)
+    reads.put(chunk(0, data), data, 0.0)
+
+    await until_async(lambda: not waiting)
+
+    # Only what ends the opening and what comes behind it is counted: 3 s are within the bound, 6 s and 9 s are not.
+    assert delays == [pytest.approx(3.0)] * 4 + [pytest.approx(12.0)] * 2

@@ -114,7 +114,7 @@ class FakeSource:
         self.baselines: list[tuple[float | None, str]] = []
         self.asked: list[tuple[str, Overrides]] = []
         self.executed: list[tuple[Plan, Overrides]] = []
-        self.retries = self.diagnosed = 0
+        self.retries = self.diagnosed = self.attended = 0
         self.refuse: ConsoleError | None = None
 
     def change(self, **changes: Any) -> None:
@@ -175,6 +175,9 @@ class FakeSource:
 
     def redeclare(self, env: Mapping[str, str], arguments: tuple[str, ...]) -> None:
         self.declared_env = dict(env)
+
+    def attend(self) -> None:
+        self.attended += 1
 
     def retry_link(self) -> None:
         self.retries += 1

@@ -591,9 +591,10 @@ async def test_a_refused_request_is_explained_in_the_dialog() -> None:
 
 
 async def test_help_lists_every_offered_action_and_closes() -> None:
-    async with running("healthy") as (app, _, pilot):
+    async with running("healthy") as (app, source, pilot):
         await pilot.press("question_mark")
         assert isinstance(app.screen, HelpScreen)
+        assert source.attended
         text = rows_of(app)
         sentences = " ".join(text.split())
         assert [a.help for a in offered(overview(app).situation) if a.help not in sentences] == []
