@@ -49,12 +49,17 @@ _CLASSES: Final[Mapping[Face, tuple[str, str]]] = {
 }
 
 
-def _made(face: Face) -> Screen[Any]:
+def screen_class(face: Face) -> type[Screen[Any]]:
+    """Return what shows a face; imported when it is first asked for."""
     if face is Face.OVERVIEW:
-        return Overview()
+        return Overview
     module, name = _CLASSES[face]
-    screen: Screen[Any] = getattr(import_module(f"console.ui.screens.{module}"), name)()
-    return screen
+    found: type[Screen[Any]] = getattr(import_module(f"console.ui.screens.{module}"), name)
+    return found
+
+
+def _made(face: Face) -> Screen[Any]:
+    return screen_class(face)()
 
 
 class ConsoleApp(App[str]):
@@ -146,8 +151,8 @@ class ConsoleApp(App[str]):
     def _load_plot(self) -> None:
         # After the first paint: plotext takes 0.15 s and more to import, the other screens a moment.
         plot.load()
-        for module, _ in _CLASSES.values():
-            import_module(f"console.ui.screens.{module}")
+        for face in Face:
+            screen_class(face)
         self.call_from_thread(self._plot_loaded)
 
     def _plot_loaded(self) -> None:

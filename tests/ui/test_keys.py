@@ -17,7 +17,7 @@ from console.reasons import ConsoleError, Reason
 from console.state.events import RingBell
 from console.ui.actions import bindings, footer_keys, key_name, offered
 from console.ui.actiontable import ACTIONS
-from console.ui.app import ConsoleApp
+from console.ui.app import ConsoleApp, screen_class
 from console.ui.palette import Commands, ExtraCommand
 from console.ui.present.plotting import Metric, Zoom
 from console.ui.present.spans import as_text
@@ -150,7 +150,7 @@ def test_every_key_has_a_name_for_people() -> None:
 def test_every_action_is_implemented_by_the_screens_that_offer_it(face: str) -> None:
     ids = {action.id for situation in SITUATIONS if situation.face == face for action in offered(situation)}
 
-    screen = ConsoleApp.SCREENS[face]
+    screen = screen_class(Face(face))
     assert [action for action in sorted(ids) if not callable(getattr(screen, f"act_{action}", None))] == []
 
 
