@@ -221,6 +221,21 @@ def test_tokens_after_equal_time_are_the_rate_over_time() -> None:
     assert found.tokens.a == pytest.approx(warm, rel=0.01)
 
 
+@pytest.mark.parametrize(("width", "rows"), [(60, 17), (80, 20), (160, 44)])
+def test_rates_that_count_different_tokens_are_shown_without_difference_or_curve(width: int, rows: int) -> None:
+    kept = pastruns.FakeArchive().kept
+    a, b = kept["r-0041"], kept["r-0040"]
+    found = compare((replace(pastruns.LIVE, scope="per_device"), a), (pastruns.BEFORE, b))
+
+    shown = as_text(compare_view(Beside(found=found, a=a, b=b), width, rows, LOOK))
+
+    rate = next(line for line in shown.splitlines() if line.strip().startswith("tok/s"))
+    assert "%" not in rate
+    assert "the rates can't be compared" in shown
+    assert "over B" not in shown
+    assert ("A counts the tokens of one GPU, B of all GPUs" in shown) == (width > 60)
+
+
 def test_tokens_of_a_run_that_was_not_watched_all_the_time_are_not_made_up() -> None:
     whole = pastruns.curves(1, 20_000, 0.0, 1.0)
     digest = whole.digests["tok_s"]

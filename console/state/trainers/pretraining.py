@@ -236,6 +236,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         title="nanochat, build-nanogpt",
         literals=("| dt: ", "Validation bpb", "validation loss: "),
         aliases={"grad norm": "grad_norm", "norm": "grad_norm", "lr": "lr"},
+        rates={"tok/sec": Scope.GLOBAL},
         rules=(
             Rule(
                 kind=Kind.STEP,

@@ -294,6 +294,9 @@ def _plot(beside: Beside, width: int, rows: int, look: Look) -> View:
     if beside.curve not in shared_curves(beside.a.digests, beside.b.digests):
         head = title(f"{name} gap", [(dim(along),)], None, width, look)
         return (head, (Span("  "), faint(clip("the curve of one of them is not kept", width - 3))))
+    if beside.found.unlike and beside.curve is Curve.TOK_S:
+        head = title(name, [(dim(along),)], faint("m metric"), width, look)
+        return (head, (Span("  "), faint(clip(f"not drawn: {beside.found.unlike}", width - 3))))
     curves = [curve(each.digests[beside.curve], by_step=beside.by_step) for each in (beside.a, beside.b)]
     smooth = _smoothing(curves)
     canvas, canvas_rows = width - LABEL_CELLS - 3, rows - 3
