@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import deaths, hosting, launching, logs, opening, starting, steady, stopping
+from tests.bench import deaths, hosting, launching, logs, opening, starting, steady, stopping, through
 from tests.bench.lab import Lab
 from tests.bench.sizes import FULL, TINY, Sizes
 from tests.bench.table import Row, table
@@ -20,6 +20,7 @@ MEASUREMENTS: dict[str, Callable[[Lab], list[Row]]] = {
     "help": starting.help_text,
     "paint": starting.first_paint,
     "death": deaths.death_to_red,
+    "container": through.death_in_a_container,
     "error": deaths.error_to_screen,
     "line": logs.line_to_paint,
     "host": hosting.on_the_host,
@@ -37,7 +38,7 @@ def measure(name: str, sizes: Sizes, folder: Path) -> list[Row]:
     with Lab(folder, sizes) as lab:
         rows = MEASUREMENTS[name](lab)
     for row in rows:
-        if not row.values:
+        if not row.values and not row.why_not:
             raise RuntimeError(f"nothing was measured: {row.what}")
     return rows
 

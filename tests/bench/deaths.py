@@ -46,7 +46,7 @@ def death_to_red(lab: Lab) -> list[Row]:
             began = time.monotonic()
             os.kill(pid, signal.SIGKILL)
             seen.append(screen.wait(red) - began)
-            limit.append(_pidfd_s())
+            limit.append(pidfd_s())
     return [
         Row("process death -> red on the screen", seen, peer_name="kill -> pidfd readable", peer=limit, budget=0.15)
     ]
@@ -75,7 +75,7 @@ async def _pid(engine: object) -> int | None:
     return engine.snapshot.run.pid  # type: ignore[attr-defined,no-any-return]
 
 
-def _pidfd_s() -> float:
+def pidfd_s() -> float:
     """The physical limit: from kill to a pidfd that says so."""
     child = subprocess.Popen(["sleep", "60"])
     pidfd = os.pidfd_open(child.pid)

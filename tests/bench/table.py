@@ -28,6 +28,8 @@ class Row:
     budget: float | None = None
     judged: str = "p95"
     """Which number the budget is about: p50 or p95."""
+    why_not: str = ""
+    """Why there are no values: what this machine lacks."""
 
     @property
     def p50(self) -> float:
@@ -45,12 +47,14 @@ class Row:
     @property
     def is_over(self) -> bool | None:
         """None where there is no budget."""
-        if self.budget is None:
+        if self.budget is None or not self.values:
             return None
         return (self.p95 if self.judged == "p95" else self.p50) >= self.budget
 
     def cells(self) -> tuple[str, ...]:
         over = self.is_over
+        if not self.values:
+            return (self.what, "", "", f"not measured: {self.why_not}", "", "", "", "")
         return (
             self.what,
             self._number(self.p50),

@@ -14,7 +14,7 @@ def test_measurement_runs_and_measures_something(name: str, tmp_path: Path) -> N
     rows = measure(name, TINY, tmp_path / "lab")
 
     assert rows
-    assert all(row.values for row in rows)
+    assert all(row.values or row.why_not for row in rows)
     assert table(rows).count("\n") == len(rows) + 1
 
 
@@ -22,6 +22,13 @@ def test_number_at_the_budget_is_over_it() -> None:
     assert Row("x", [0.1, 0.15], budget=0.15).is_over is True
     assert Row("x", [0.1, 0.149], budget=0.15).is_over is False
     assert Row("x", [0.1]).is_over is None
+
+
+def test_what_could_not_be_measured_says_why() -> None:
+    row = Row("death in a container", [], budget=0.15, why_not="not root")
+
+    assert row.is_over is None
+    assert "not measured: not root" in table([row])
 
 
 def test_p95_of_twenty_is_the_nineteenth() -> None:
