@@ -276,6 +276,7 @@ PYTHON: Final[tuple[Sign, ...]] = (
         (
             "badzipfile",
             "checkpoint",
+            "checksum",
             "eoferror: ran out of input",
             "error while deserializing",
             "failed finding central directory",
@@ -298,6 +299,7 @@ PYTHON: Final[tuple[Sign, ...]] = (
         r"(?i)\bError while deserializing(?: header)?\b|\bHeaderTooLarge\b|\bMetadataIncompleteBuffer\b|\bInvalidHeader\w*\b|\bHeaderTooSmall\b",
         r"(?i)\bunexpected EOF, expected \d+ more bytes\b|\bBadZipFile\b|\bfile might be corrupted\b|\bfile in archive is not in a subdirectory\b",
         r"(?i)\bcheckpoint\b.{0,60}\b(?:is |appears |seems |may be )?(?:to be )?(?:corrupt(?:ed)?|truncated|unreadable|incomplete)\b|\b(?:corrupt(?:ed)?|truncated|incomplete) checkpoint\b",
+        r"\bDATA_LOSS\b.{0,80}\b(?:checksum|CRC)\b|(?i:\bchecksum (?:mismatch|verification failed)\b)",
         r"^EOFError: Ran out of input|\bUnable to load weights from pytorch checkpoint\b|\bstorage has wrong (?:byte )?size\b",
         unless=r"(?i)\bno corrupt|not corrupt|\b0 corrupt|skipp\w+|verif\w+ ok|remov\w+|delet\w+|discard\w+",
         anywhere=True,

@@ -396,6 +396,17 @@ FAILURES: Final[tuple[Ending, ...]] = (
         1,
     ),
     Ending(
+        "ckpt_corrupt",
+        'ValueError: Error reading local file "/ckpt/412/default/manifest.ocdbt": DATA_LOSS: CRC-32C checksum verification failed\n',
+        1,
+    ),
+    Ending(
+        "cuda_oom",
+        "(WorkerDict pid=90412) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 18.55 GiB. GPU 0 has a total capacity of "
+        "79.10 GiB of which 3.10 GiB is free. Process 90412 has 76.00 GiB memory in use.\n",
+        1,
+    ),
+    Ending(
         "stale_file_handle",
         '  File "/opt/megatron/core/datasets/indexed_dataset.py", line 410, in __getitem__\n'
         "OSError: [Errno 116] Stale file handle: '/mnt/nfs/corpus/shard_00411.bin'\n"
