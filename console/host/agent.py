@@ -22,6 +22,7 @@ from . import (
     files,
     hello,
     launches,
+    loader,
     logduty,
     plan,
     procfs,
@@ -217,7 +218,7 @@ class Agent:
         return self._watcher.state if self._watcher else files.state_root(None)
 
     def _execute(self, operation: Operation) -> Optional[Dict[str, Any]]:
-        return self._launches.execute(operation, self._asked_state(operation))
+        return self._launches.execute(operation, self._asked_state(operation), self._fresh_sample(operation["spec"]))
 
     def _recorder(self, operation: Operation) -> None:
         watched = self._watcher.spec["target"] if self._watcher else None
@@ -237,7 +238,7 @@ class Agent:
             except plan.NothingRuns as nothing:
                 raise Refused("nothing_runs", str(nothing)) from nothing
 
-        self._questions.put(operation["id"], "plan", work, PLAN_S)
+        self._questions.put(operation["id"], "plan", work, PLAN_S, self._launches.note_plan)
         self._compiling.now()
 
     def _doctor(self, operation: Operation) -> None:
@@ -263,6 +264,7 @@ class Agent:
 
 def main() -> int:
     """Entry: serve stdin and stdout until it is over."""
+    loader.settle()
     for number in (signal.SIGINT, signal.SIGALRM, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     os.umask(0o077)

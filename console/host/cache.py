@@ -9,20 +9,20 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import json
 import os
-import platform
 import signal
 import stat
-import tempfile
 import time
 from typing import Iterable, List, NamedTuple, NoReturn, Optional, Tuple
 
-from . import bounded, cacheguard
+from . import bounded, cacheguard, files
 
 TRASH_PREFIX = ".dflash-trash-"
 _IN_PLACE_S = 300.0
 _DEEPEST_IN_PLACE = 400
-_MEASURE_S = 0.08  # of the 300 ms between confirmed and spawned
+_MEASURE_S = 0.02  # of the 300 ms between confirmed and spawned, where no plan has counted
+_MOST_TRASHES = 15  # paths of 4 KiB at most: a pipe takes 64 KiB without waiting for its reader
 _IOPRIO_SET = {"x86_64": 251, "aarch64": 30, "ppc64le": 273}
 _IOPRIO_WHO_PROCESS, _IOPRIO_IDLE = 1, 3 << 13
 _DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,8 +46,11 @@ class SetAside(NamedTuple):
     partial: bool
 
 
-def set_aside(path: str, precious: Iterable[str]) -> Optional[SetAside]:
-    """Rename `path` into a fresh trash directory beside it; None where it does not exist. Raises: CacheError."""
+def set_aside(path: str, precious: Iterable[str], counted: Optional[Tuple[int, bool]] = None) -> Optional[SetAside]:
+    """Rename `path` into a fresh trash directory beside it; None where it does not exist. Raises: CacheError.
+
+    `counted`: its size as far as that is known, and whether that is not all.
+    """
     why = cacheguard.refusal(path, precious)
     if why:
         raise CacheError("cache_refused", "%s %s" % (path, why))
@@ -56,7 +59,8 @@ def set_aside(path: str, precious: Iterable[str]) -> Optional[SetAside]:
         return None
     try:
         # Random and ours: renaming onto a directory that somebody else has put there would succeed silently.
-        trash = tempfile.mkdtemp(prefix=TRASH_PREFIX, dir=os.path.dirname(path))
+        trash = os.path.join(os.path.dirname(path), TRASH_PREFIX + os.urandom(8).hex())
+        os.mkdir(trash, 0o700)
         moved = os.path.join(trash, os.path.basename(path))
         try:
             os.rename(path, moved)
@@ -71,7 +75,7 @@ def set_aside(path: str, precious: Iterable[str]) -> Optional[SetAside]:
     if point is not None:
         _put_back(moved, path, trash)
         raise CacheError("cache_refused", "%s: %s was mounted beneath it meanwhile" % (path, point))
-    size_bytes, partial = _measure(moved, time.monotonic() + _MEASURE_S)
+    size_bytes, partial = counted or _measure(moved, time.monotonic() + _MEASURE_S)
     return SetAside(path, trash, size_bytes, partial)
 
 
@@ -137,40 +141,60 @@ def _measure(directory: str, deadline: float) -> Tuple[int, bool]:
 # -- deletion ---------------------------------------------------------------------------------------------------------
 
 
-def delete_in_background(trashes: Iterable[str], urgent: bool = False) -> None:
-    """Delete trash directories in a detached process, at idle priority unless `urgent`.
+class Deleter:
+    """A detached process that waits for trash directories to delete; forking it takes longer than setting them aside.
 
-    To be called before becoming a subreaper: the process must not count as one of the run's.
+    To be made before becoming a subreaper: it must not count as one of the run's. It ends with its work, and with
+    whoever made it where none was given: what lies there then is `left_behind`.
     """
-    wanted = list(trashes)
-    if not wanted:
-        return
-    child = os.fork()
-    if child == 0:
-        if os.fork() == 0:
-            _delete_and_exit(wanted, urgent)
-        os._exit(0)
-    os.waitpid(child, 0)
+
+    def __init__(self) -> None:
+        reader, self._writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            if os.fork() == 0:
+                _delete_and_exit(reader)
+            os._exit(0)
+        os.close(reader)
+        os.waitpid(child, 0)
+
+    def delete(self, trashes: Iterable[str], urgent: bool = False) -> None:
+        """Have them deleted, at idle priority unless `urgent`; does not wait."""
+        wanted = list(trashes)[-_MOST_TRASHES:]  # the newest stand last
+        work = json.dumps({"trashes": wanted, "urgent": urgent}).encode("utf-8", "surrogateescape")
+        try:
+            os.write(self._writer, work)
+        except OSError:
+            pass  # it was killed: the next restart deletes what is left behind
+        self.close()
+
+    def close(self) -> None:
+        """Want nothing deleted any more."""
+        if self._writer >= 0:
+            os.close(self._writer)
+            self._writer = -1
 
 
-def _delete_and_exit(trashes: List[str], urgent: bool) -> NoReturn:
+def _delete_and_exit(reader: int) -> NoReturn:
     try:
         os.setsid()
-        _close_all()
+        _close_all_but(reader)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if not urgent:
+        with os.fdopen(reader, "rb") as pipe:
+            work = json.loads(pipe.read() or b"{}")
+        if not work.get("urgent"):
             _be_idle()
-        for trash in trashes:
+        for trash in work.get("trashes") or ():
             delete_trash(trash)
     except BaseException:  # noqa: BLE001 - nothing of the keeper's stack may run in the child
         pass
     os._exit(0)
 
 
-def _close_all() -> None:
+def _close_all_but(kept: int) -> None:
     # The keeper's lock, FIFO and log must be free when the keeper lets them go.
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2:
+        if int(name) > 2 and int(name) != kept:
             try:
                 os.close(int(name))
             except OSError:
@@ -179,7 +203,7 @@ def _close_all() -> None:
 
 def _be_idle() -> None:
     os.nice(19)
-    number = _IOPRIO_SET.get(platform.machine())
+    number = _IOPRIO_SET.get(os.uname().machine)
     if number is not None:
         ctypes.CDLL(None).syscall(number, _IOPRIO_WHO_PROCESS, 0, _IOPRIO_IDLE)
 
@@ -196,7 +220,7 @@ def delete_trash(trash: str) -> bool:
         return False
     try:
         fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        mount = _mount_id(root)
+        mount = files.mount_id(root)
         whole, number = True, 0
         todo = os.listdir(root)
         while todo:
@@ -237,7 +261,7 @@ def _open_on(parent: int, name: str, mount: str) -> Optional[int]:
             directory = os.open(name, _DIR_FLAGS, dir_fd=parent)
         except OSError:
             return None
-    if _mount_id(directory) != mount:
+    if files.mount_id(directory) != mount:
         os.close(directory)
         return None
     if not os.fstat(directory).st_mode & stat.S_IWUSR:
@@ -260,7 +284,7 @@ def _raise(parent: int, name: str, root: int, raised: str, mount: str) -> bool:
 def _delete_tree(path: str) -> bool:
     parent = os.open(os.path.dirname(path), _DIR_FLAGS)
     try:
-        return _empty_and_remove(parent, os.path.basename(path), _mount_id(parent), 0)
+        return _empty_and_remove(parent, os.path.basename(path), files.mount_id(parent), 0)
     finally:
         os.close(parent)
 
@@ -293,8 +317,3 @@ def _rmdir(parent: Optional[int], name: str) -> bool:
     except OSError as error:
         return error.errno == errno.ENOENT
     return True
-
-
-def _mount_id(descriptor: int) -> str:
-    with open("/proc/self/fdinfo/%d" % descriptor) as file:
-        return next((line.split()[1] for line in file if line.startswith("mnt_id:")), "")

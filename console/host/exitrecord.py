@@ -6,12 +6,16 @@ Field names of protocol.ExitRecord, plus `main`, `trainer` and `rusage`. Only th
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
-from typing import Any, Dict, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from . import files, oom, procfs, runtree
+from . import files, procfs
+
+if TYPE_CHECKING:
+    import resource
+
+    from . import oom, runtree
 
 NAME = "exit.json"
 

@@ -204,6 +204,12 @@ def stamp(directory: str, name: str) -> Optional[Tuple[int, int]]:
     return found.st_ino, found.st_mtime_ns
 
 
+def mount_id(descriptor: int) -> str:
+    """Return which mount an open file is on: a bind mount of the same filesystem has another one."""
+    with open("/proc/self/fdinfo/%d" % descriptor) as file:
+        return next((line.split()[1] for line in file if line.startswith("mnt_id:")), "")
+
+
 def _spare(name: str) -> str:
     return ".%s.spare" % name
 

@@ -17,7 +17,7 @@ import signal
 import time
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
-from . import gpusource, procfs
+from . import procfs
 
 Sample = Dict[str, Any]
 
@@ -232,6 +232,8 @@ def _become_small(commands: int, out: int) -> None:
 def _sample_forever(commands: int, out: int, simulated: Optional[str], interval_s: float, crumb: mmap.mmap) -> None:
     def told(call: str) -> None:
         crumb[:] = call.encode("ascii", "replace")[: _CRUMB_BYTES - 1].ljust(_CRUMB_BYTES, b"\0")
+
+    from . import gpusource  # what it needs of the standard library takes a keeper 20 ms: here nobody waits for it
 
     sources = gpusource.Sources(simulated, told)
     while True:

@@ -6,12 +6,7 @@ None, alone. Nothing here knows runs or process trees. Only gpu.py, plan.py and 
 
 from __future__ import annotations
 
-import ctypes  # with the next four: what pynvml needs, loaded while this Python is still installed
-import ctypes.util  # noqa: F401
-import functools  # noqa: F401
 import re
-import string  # noqa: F401
-import threading  # noqa: F401
 import time
 from typing import Any, Callable, Dict, Optional
 

@@ -16,6 +16,7 @@ _SLACK_BYTES = 512 << 20
 RELEASE_PATIENCE_S = 60.0
 # A GPU whose memory can't be attributed and does not move for so long is somebody else's.
 _UNMOVED_S = 10.0
+_OTHERS_LASTS_S = 5.0
 
 Sample = Dict[str, Any]
 
@@ -32,6 +33,11 @@ class GpuWatch:
         self.peak: Dict[str, int] = {}
         self._expected = expected
         self._cuda: Dict[str, Any] = {}
+
+    def know(self, sample: Optional[Sample]) -> None:
+        """Take a sample that somebody else has just made for the newest, until the first of our own comes."""
+        if sample is not None and procfs.boottime() - float(sample.get("bt") or 0.0) < _OTHERS_LASTS_S:
+            self.latest = sample
 
     def start(self) -> None:
         self.sampler.start()

@@ -1,14 +1,14 @@
 """The keeper: one detached process a request. It kills, clears, spawns, then waits for the run and writes how it ended.
 
-`main` is its entry (`start.py keeper RUN_DIR`). It imports everything at once, since Python may be upgraded under a
-keeper that is days old. The deeds are in transaction.py and vigil.py; here is their order, and what a failure becomes.
+`main` is its entry (`start.py keeper RUN_DIR`). Whatever it will ever import is imported by the time its run lives,
+since Python may be upgraded under a keeper that is days old: what isn't needed before the spawn by `later`. The deeds
+are in transaction.py and vigil.py; here is their order, and what a failure becomes.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import traceback
 from typing import Any, Dict, Optional
 
 from . import (
@@ -17,6 +17,7 @@ from . import (
     files,
     gpuwatch,
     journal,
+    loader,
     lock,
     loginenv,
     oom,
@@ -26,10 +27,9 @@ from . import (
     secretenv,
     spawn,
     transaction,
-    vigil,
 )
 
-_PROGRAM = "start.py"
+_PROGRAM = ("start.py", "start.bin")
 _CLAIM = "taken"
 
 
@@ -38,11 +38,14 @@ def main(run_dir: str) -> None:
     run_dir = os.path.abspath(run_dir)
     oom_score_adj = detach.detach(run_dir, os.path.basename(run_dir))
     try:
-        _remove(os.path.join(run_dir, _PROGRAM))
+        for name in _PROGRAM:
+            _remove(os.path.join(run_dir, name))
         if not _claim(run_dir):
             return
         Keeper(request.read(run_dir), oom_score_adj).carry_out()
     except BaseException:
+        import traceback
+
         traceback.print_exc(file=sys.stderr)
         raise
 
@@ -73,18 +76,21 @@ class Keeper:
         self._lock = lock.TargetLock(os.path.join(asked.target_dir, "lock"))
         gpus: Dict[str, Any] = asked.spec.get("gpus") or {}
         self._gpus = gpuwatch.GpuWatch(gpus.get("simulated"), gpus.get("expected"), asked.run_dir)
+        self._gpus.know(asked.gpu_sample)
         self._control = request.Control(asked.run_dir)
         self._journal = journal.Journal(asked.run_dir, self._first_status(), self._record)
-        self._transaction = transaction.Transaction(asked, self._journal, self._gpus, self._lock, self._pump)
+        self._transaction = transaction.Transaction(
+            asked, self._journal, self._gpus, self._lock, self._pump, self._meanwhile
+        )
         self._login: Optional[loginenv.LoginEnv] = None
-        self._cancelled = False
+        self._cancelled = self._is_whole = False
 
     def carry_out(self) -> None:
-        # Both take a moment and are needed soon: let them begin beside what is looked at first.
-        self._gpus.start()
-        if self._asked.action == "restart":
-            self._login = loginenv.LoginEnv()
         try:
+            if self._gpus.latest is None:
+                self._gpus.start()  # a first sample takes its time; it is needed before anything is killed
+            if not self._asked.replaces and self._asked.action == "restart":
+                self._login = loginenv.LoginEnv()  # no death to wait for meanwhile
             self._transaction.take()
             self._replace()
         except transaction.Refused as error:
@@ -99,7 +105,9 @@ class Keeper:
             raise
         finally:
             self._lock.release()
+            self._transaction.close()
             self._gpus.close()
+            self._prune()
             if self._login is not None:
                 self._login.close()
 
@@ -111,6 +119,9 @@ class Keeper:
         if not restart:
             self._journal.set(state="stopped")
             return
+        if self._login is None:
+            self._login = loginenv.LoginEnv()
+        self._gpus.start()
         self._transaction.clear()
         assert self._login is not None
         env = spawn.run_environment(
@@ -131,11 +142,35 @@ class Keeper:
             log={"path": spawned.log.path, "dev": spawned.log.dev, "inode": spawned.log.inode},
         )
         self._journal.live("spawned", "pid %d" % spawned.main[0])
+        self._write_run(env, spawned)
+        self._import_the_rest()
+        from .later import vigil
+
         watcher = vigil.Vigil(
             self._asked, self._journal, self._record, self._gpus, self._control, self._lock, memory, spawned
         )
-        self._write_run(env, spawned)
         watcher.run()
+
+    def _meanwhile(self) -> None:
+        """What takes a moment and is needed once the old run is dead: begun when it has been told to die."""
+        self._gpus.start()
+        if self._asked.action == "restart":
+            self._login = self._login or loginenv.LoginEnv()
+            self._import_the_rest()
+
+    def _import_the_rest(self) -> None:
+        if self._is_whole:
+            return
+        from . import later  # noqa: F401
+
+        self._is_whole = True
+        loader.settle()
+
+    def _prune(self) -> None:
+        """Also of a request that came to nothing: a script may ask all day long."""
+        from . import prune
+
+        prune.prune(self._asked.target_dir, os.path.basename(self._asked.run_dir))
 
     def _fail(self, error: transaction.Failed) -> None:
         self._journal.end(error.stage, "failed", detail=error.detail, why=error.detail, reason=error.reason)

@@ -15,6 +15,8 @@ from .replies import Operation, Refused, Replies
 # Not in the first second of a connection, which belongs to the screen.
 _COMPILE_AFTER_S = 1.0
 _COMPILE_S = 30.0
+# What a cache held when its plan was made is what is cleared a moment later, near enough to be told.
+_COUNT_LASTS_S = 300.0
 
 
 class Launches:
@@ -24,12 +26,26 @@ class Launches:
         """`expect_change`: told when the run directories are about to change."""
         self._replies, self._expect_change = replies, expect_change
         self._starts: Dict[int, startkeeper.Start] = {}
+        self._caches: List[Dict[str, Any]] = []
+        self._counted_bt = float("-inf")
 
     @property
     def under_way(self) -> bool:
         return bool(self._starts)
 
-    def execute(self, operation: Operation, state: str) -> Optional[Dict[str, Any]]:
+    def note_plan(self, plan: Dict[str, Any]) -> None:
+        """Keep what a plan has counted of the caches, so that the keeper that carries it out need not."""
+        self._caches, self._counted_bt = plan.get("caches") or [], procfs.boottime()
+
+    def _counted(self) -> Dict[str, Any]:
+        if procfs.boottime() - self._counted_bt > _COUNT_LASTS_S:
+            return {}
+        return {each["path"]: [each["bytes"], bool(each["partial"])] for each in self._caches if "bytes" in each}
+
+    def execute(
+        self, operation: Operation, state: str, sample: Optional[Dict[str, Any]] = None
+    ) -> Optional[Dict[str, Any]]:
+        """Start the keeper of a request. `sample`: the newest of the GPUs, which spares it the wait for a first."""
         spec, run, action = operation["spec"], operation["request"], operation["action"]
         if not startkeeper.is_run_id(run) or action not in ("restart", "stop"):
             raise Refused("protocol", f"no such request: {action} {str(run)[:80]}")
@@ -50,6 +66,8 @@ class Launches:
         if not resent:
             known = {
                 "replaced_name": replaced.get("name") if replaced else None,
+                "gpu_sample": sample,
+                "cache_sizes": self._counted(),
                 "scripts": fingerprints.scripts_of(spec, [procfs.argv(each["pid"]) for each in operation["replaces"]]),
             }
             startkeeper.write_request(directory, operation, known)
@@ -121,7 +139,7 @@ class Compiling:
                 self._job = background.Job(loader.compile_all, _COMPILE_S)
             return
         if self._job.advance():
-            loader.compiled = str(self._job.result or "").encode("ascii")
+            loader.keep_compiled(str(self._job.result or ""))
             self._job = None
 
 

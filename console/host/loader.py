@@ -3,8 +3,11 @@
 The text (a *program*) is `DFLASH_PACK = b'...'` followed by BODY. BODY unpacks the pack (JSON of module name -> source,
 zlib, base64), runs this module's source and calls `start`. Which entry runs is told by a global `DFLASH_ENTRY =
 ("agent", [...])` that stands before the program, else by the command line (`python3 -I start.py keeper RUN_DIR`).
-The same program is kept here, so that an agent can write it down once more for a keeper; that one carries the modules
-compiled as well, since compiling them is a third of what a keeper's start takes (40 ms, pynvml 60 ms more).
+
+The pack is kept here, so that an agent can write it down once more for a keeper, as two files: a short start.py, and
+start.bin beside it with the pack and the modules compiled. Compiling them takes longer than all that a keeper does
+before it kills anything (40 ms, pynvml 60 ms more), reading a megabyte of Python text 10 ms; the sources are unpacked
+only where compiled code is missing or a traceback is to be told.
 """
 
 from __future__ import annotations
@@ -14,15 +17,12 @@ import ctypes
 import gc
 import importlib
 import importlib.machinery
-import importlib.util
 import json
-import linecache
 import marshal
 import os
 import sys
-import traceback
 import zlib
-from typing import Any, Dict, Optional, Sequence, cast
+from typing import Any, Dict, Optional, Sequence, Tuple, cast
 
 PACKAGE = "dflash_host"
 
@@ -31,8 +31,21 @@ import binascii, json, sys, types, zlib
 _sources = json.loads(zlib.decompress(binascii.a2b_base64(DFLASH_PACK)))
 _loader = types.ModuleType("dflash_host.loader")
 exec(compile(_sources["dflash_host.loader"], "dflash_host/loader.py", "exec"), _loader.__dict__)
-_code = globals().get("DFLASH_CODE", b"")
-_loader.start(_loader, DFLASH_PACK, _sources, globals().get("DFLASH_ENTRY") or (sys.argv[1], sys.argv[2:]), _code)
+_loader.start(_loader, DFLASH_PACK, _sources, globals().get("DFLASH_ENTRY") or (sys.argv[1], sys.argv[2:]))
+"""
+# Beside it lies start.bin. Code that was compiled by another interpreter is left alone: that one compiles for itself.
+_STARTER = """
+import marshal, sys, types
+with open(sys.argv[0][:-2] + "bin", "rb") as _file:
+    DFLASH_PACK, _compiled = marshal.loads(_file.read())
+try:
+    _version, _codes = marshal.loads(_compiled)
+except (ValueError, EOFError, TypeError):
+    _version, _codes = "", {}
+if _version == sys.implementation.cache_tag + sys.version:
+    _loader = types.ModuleType("dflash_host.loader")
+    exec(marshal.loads(_codes["dflash_host.loader"]), _loader.__dict__)
+    _loader.start(_loader, DFLASH_PACK, {}, (sys.argv[1], sys.argv[2:]), _codes)
 """
 
 _LARGE_CHARS = 100_000
@@ -40,7 +53,8 @@ _LARGE_CHARS = 100_000
 pack: bytes = b""
 """The pack that this process was started from; empty where the modules came from files."""
 compiled: bytes = b""
-"""What `compile_all` returned, once somebody has asked for it: `program` then carries it."""
+"""Version and code of every module, marshalled, once `keep_compiled` was told."""
+importer: Optional[MemoryImporter] = None
 
 
 class MemoryImporter:
@@ -50,12 +64,14 @@ class MemoryImporter:
     """
 
     def __init__(self, sources: Dict[str, str], codes: Optional[Dict[str, bytes]] = None) -> None:
-        self._names = frozenset(sources)
+        self._names = frozenset(sources) | frozenset(codes or ())
         self._sources: Optional[Dict[str, str]] = sources
         self._codes = codes or {}
 
     def let_go(self) -> None:
         """Keep no text of what is loaded: what is asked for later comes out of the pack once more."""
+        if self._sources is not None:
+            self._sources.clear()  # its maker has it, too
         self._sources = None
         self._codes = {name: code for name, code in self._codes.items() if name not in sys.modules}
 
@@ -88,9 +104,18 @@ class MemoryImporter:
 
 
 def compile_all() -> str:
-    """Return every module of the pack compiled, as `compiled` wants it. Takes 0.1 s: to be asked for in a child."""
+    """Return every module of the pack compiled, for `keep_compiled`. Takes 0.1 s: to be asked for in a child."""
     codes = {name: marshal.dumps(_compile(name, source)) for name, source in sources_of(pack).items()}
     return binascii.b2a_base64(zlib.compress(marshal.dumps((_version(), codes)), 1), newline=False).decode("ascii")
+
+
+def keep_compiled(text: str) -> None:
+    """Take what `compile_all` returned in a child: `program` then carries it. What can't be read is left out."""
+    global compiled
+    try:
+        compiled = zlib.decompress(binascii.a2b_base64(text))
+    except (ValueError, zlib.error):
+        compiled = b""
 
 
 def _compile(name: str, source: str) -> Any:
@@ -123,27 +148,18 @@ def _compile_apart(name: str, source: str) -> Any:
 
 def _version() -> str:
     """What compiled code is valid for: another interpreter compiles for itself."""
-    return sys.version + importlib.util.MAGIC_NUMBER.hex()
+    return str(sys.implementation.cache_tag) + sys.version
 
 
-def _codes_of(text: bytes) -> Dict[str, bytes]:
-    if not text:
-        return {}
-    try:
-        version, codes = marshal.loads(zlib.decompress(binascii.a2b_base64(text)))
-    except (ValueError, EOFError, TypeError, zlib.error):
-        return {}
-    return codes if version == _version() else {}
-
-
-def program() -> bytes:
-    """Return the text that starts the same modules again under another entry.
+def program() -> Tuple[bytes, bytes]:
+    """Return what start.py and start.bin must hold to start the same modules again under another entry.
 
     Raises: RuntimeError where this process was not started from a pack.
     """
     if not pack:
         raise RuntimeError("not started from a pack")
-    return b"DFLASH_CODE = b'" + compiled + b"'\n" + assemble(pack)
+    otherwise = "".join("    %s\n" % line for line in BODY.strip().splitlines())
+    return ("%selse:\n%s" % (_STARTER, otherwise)).encode("ascii"), marshal.dumps((pack, compiled))
 
 
 def sources_of(packed: bytes) -> Dict[str, str]:
@@ -156,14 +172,21 @@ def assemble(packed: bytes) -> bytes:
     return b"DFLASH_PACK = b'" + packed + b"'\n" + BODY.encode("ascii")
 
 
-def start(this: Any, packed: bytes, sources: Dict[str, str], entry: Sequence[Any], code: bytes = b"") -> None:
+def start(
+    this: Any,
+    packed: bytes,
+    sources: Dict[str, str],
+    entry: Sequence[Any],
+    codes: Optional[Dict[str, bytes]] = None,
+) -> None:
     """Make the modules importable and run `entry`: (module, arguments). Never returns.
 
-    Leaves by os._exit, since under `python3 -i` a SystemExit would only lead back to the prompt.
+    Of `sources` and `codes` one holds all modules. Leaves by os._exit, since under `python3 -i` a SystemExit would only
+    lead back to the prompt.
     """
-    importer = MemoryImporter(sources, _codes_of(code))
-    sys.meta_path.insert(0, cast(Any, importer))
-    this.__spec__ = importer.find_spec(this.__name__)
+    this.importer = MemoryImporter(sources, codes)
+    sys.meta_path.insert(0, this.importer)
+    this.__spec__ = this.importer.find_spec(this.__name__)
     this.__package__ = PACKAGE
     this.pack = packed
     sys.modules[this.__name__] = this
@@ -171,9 +194,6 @@ def start(this: Any, packed: bytes, sources: Dict[str, str], entry: Sequence[Any
     try:
         name, arguments = entry
         module = importlib.import_module(f"{PACKAGE}.{name}")
-        importer.let_go()
-        sources.clear()
-        _give_back_memory()
         status = int(module.main(*arguments) or 0)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
@@ -183,8 +203,13 @@ def start(this: Any, packed: bytes, sources: Dict[str, str], entry: Sequence[Any
         os._exit(status)
 
 
-def _give_back_memory() -> None:
-    """Hand to the kernel what unpacking and compiling took: this process lives for days, with the rest of it."""
+def settle() -> None:
+    """Hand to the kernel what unpacking and compiling took: this process lives for days, with the rest of it.
+
+    To be called by an entry that has imported what it needs; takes some 5 ms.
+    """
+    if importer is not None:
+        importer.let_go()
     gc.collect()
     try:
         ctypes.CDLL(None).malloc_trim(0)
@@ -193,6 +218,9 @@ def _give_back_memory() -> None:
 
 
 def _tell() -> None:
+    import linecache  # these cost 10 ms of a start that mostly has nothing to tell
+    import traceback
+
     for name, source in sources_of(pack).items():
         linecache.cache[_file_name(name)] = (len(source), None, source.splitlines(True), _file_name(name))
     try:

@@ -13,8 +13,11 @@ import time
 from typing import Any, Dict, Optional
 
 _CONTENT_BYTES = 4096
-_TRIES = 10
-_TRY_S = 0.02  # ten tries: a reader's test holds the lock for microseconds, a rival keeper for seconds
+_STEP_S = 0.02
+# A rival keeper holds it for seconds, and says so.
+_RIVAL_S = 0.2
+# Held by nobody who says so: a reader's test, which takes microseconds, or as long as a busy host lets the reader wait.
+_READER_S = 5.0
 
 
 class TargetLock:
@@ -36,17 +39,22 @@ class TargetLock:
         return self._descriptor
 
     def try_acquire(self, holder: Dict[str, Any]) -> bool:
-        """Take the lock and say who holds it; False where another holder does not let go within 0.2 s."""
+        """Take the lock and say who holds it; False where another holder does not let go within 0.2 s.
+
+        Only a holder that names itself and lives counts as one: of two who want it at once, one must get it, also when
+        readers are in the way of both.
+        """
         descriptor = _open(self.path)
-        for left in range(_TRIES, 0, -1):
-            if _flock(descriptor, fcntl.LOCK_EX):
-                self._descriptor = descriptor
-                self.update(**holder)
-                return True
-            if left > 1:
-                time.sleep(_TRY_S)
-        os.close(descriptor)
-        return False
+        began = time.monotonic()
+        while not _flock(descriptor, fcntl.LOCK_EX):
+            waited_s = time.monotonic() - began
+            if waited_s >= (_RIVAL_S if _is_held_by_name(descriptor) else _READER_S):
+                os.close(descriptor)
+                return False
+            time.sleep(_STEP_S)
+        self._descriptor = descriptor
+        self.update(**holder)
+        return True
 
     def update(self, **changes: Any) -> None:
         """Change what the lock says of its holder."""
@@ -79,11 +87,22 @@ def read_holder(path: str) -> Optional[Dict[str, Any]]:
             return None
     finally:
         os.close(descriptor)
+    return _parsed(content)
+
+
+def _parsed(content: bytes) -> Dict[str, Any]:
     try:
         holder = json.loads(content or b"{}")
     except ValueError:
         return {}
     return holder if isinstance(holder, dict) else {}
+
+
+def _is_held_by_name(descriptor: int) -> bool:
+    """Whether the content names a holder that lives; what a killed one has left says nothing."""
+    holder = _parsed(os.pread(descriptor, _CONTENT_BYTES, 0).strip())
+    pid = holder.get("pid")
+    return bool(holder) and (not isinstance(pid, int) or os.path.exists("/proc/%d" % pid))
 
 
 def _open(path: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import select
-import subprocess
+import signal
 import time
 from typing import Dict, List
 
@@ -98,19 +98,20 @@ class LoginEnv:
 
 def _start_orphan(words: List[str], writer: int) -> None:
     """Start `words` in a session of its own, as a child of init."""
+    env = dict(who(), TERM="dumb")
     middle = os.fork()
     if middle == 0:
         try:
-            subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=dict(who(), TERM="dumb"),
-                cwd="/",
-                pass_fds=(writer,),
-                start_new_session=True,
-            )
+            os.setsid()
+            if os.fork() == 0:
+                null = os.open(os.devnull, os.O_RDWR)
+                for number in (0, 1, 2):
+                    os.dup2(null, number)
+                os.set_inheritable(writer, True)
+                os.chdir("/")
+                for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and an ignored signal stays so
+                    signal.signal(number, signal.SIG_DFL)
+                os.execve(words[0], words, env)
         finally:
             os._exit(0)  # where nothing was started the pipe ends, which says so
     os.waitpid(middle, 0)

@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from . import hello, kernlog, outgroup, outpids, procfs, procname, wire
+from . import hello, kernlog, loader, outgroup, outpids, procfs, procname, wire
 
 LEASE_S = 20.0
 LOOK_S = 1.0
@@ -161,6 +161,7 @@ class Outside:
 
 def main() -> int:
     """Entry: serve stdin and stdout until it is over."""
+    loader.settle()
     for number in (signal.SIGINT, signal.SIGALRM, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     os.umask(0o077)

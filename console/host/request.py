@@ -40,6 +40,10 @@ class Request(NamedTuple):
     accepted_bt: float
     expires_bt: float
     boot: str
+    gpu_sample: Optional[Dict[str, Any]] = None
+    """The agent's newest one."""
+    cache_sizes: Optional[Dict[str, Tuple[int, bool]]] = None
+    """Bytes by path as the plan has counted them, and whether that was not all."""
 
     @property
     def target_dir(self) -> str:
@@ -75,6 +79,8 @@ def read(run_dir: str) -> Request:
             accepted_bt=raw["accepted_bt"],
             expires_bt=raw["expires_bt"],
             boot=raw["boot"],
+            gpu_sample=raw.get("gpu_sample"),
+            cache_sizes={path: (size, partial) for path, (size, partial) in (raw.get("cache_sizes") or {}).items()},
         )
     except (KeyError, TypeError) as error:
         raise ValueError("%s lacks %s" % (os.path.join(run_dir, NAME), error)) from error
@@ -91,6 +97,7 @@ def scrub(asked: Request, env: Dict[str, str]) -> None:
     raw = files.read_json(asked.run_dir, NAME)
     if raw is not None:
         raw["spec"]["env"] = env
+        raw.pop("gpu_sample", None)  # of no use to anybody later
         files.write_json(asked.run_dir, NAME, raw)
         # The plain text is still in the spare that was swapped out.
         files.drop_spare(asked.run_dir, NAME)

@@ -23,7 +23,7 @@ from . import files, loader, procfs, request
 
 FIRST_WORD_S = 5.0
 """How long a new keeper may take to say that it has taken or refused its request."""
-SLOW_WORD_S = 10.0
+SLOW_WORD_S = 25.0
 """The same for one that is seen to live: on a busy host it takes seconds to look through the processes."""
 SYSTEMD_RUN_S = 3.0
 _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
@@ -80,7 +80,7 @@ def make_run_dir(state: str, target: str, run: str) -> Optional[str]:
 
 
 def write_request(directory: str, operation: Dict[str, Any], known: Dict[str, Any]) -> None:
-    """Write request.json and start.py. `known`: what the agent adds to the operation. Raises: NotStarted."""
+    """Write request.json and the program. `known`: what the agent adds to the operation. Raises: NotStarted."""
     now_bt = procfs.boottime()
     asked = {key: value for key, value in operation.items() if key not in ("op", "id")}
     asked.update(known)
@@ -92,7 +92,8 @@ def write_request(directory: str, operation: Dict[str, Any], known: Dict[str, An
     )
     try:
         files.write_json(directory, request.NAME, asked)
-        _write_program(os.path.join(directory, "start.py"))
+        for name, content in zip(("start.bin", "start.py"), reversed(loader.program())):
+            _write_new(os.path.join(directory, name), content)
     except OSError as error:
         raise NotStarted("state_dir_unusable", f"{directory}: {error.strerror}") from error
 
@@ -108,10 +109,10 @@ def withdraw(directory: str) -> None:
             pass  # it expires by itself within its time
 
 
-def _write_program(path: str) -> None:
+def _write_new(path: str, content: bytes) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
-        file.write(loader.program())
+        file.write(content)
 
 
 # -- the process ------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ later it is `Failed` at a stage. Only keeper.py imports this module.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
@@ -30,8 +31,11 @@ from . import (
 _DISCOVER_S = 10.0
 _MARKS_S = 2.0
 _STEP_S = 0.01
+_OTHER_STEP_S = 0.003  # between looks at what another keeper has written
 # The sampler began with the keeper, so mostly its first answer is there by then; a driver that is asleep takes longer.
 _BASELINE_S = 1.0
+# Where nothing was killed, what was used so long ago is the level before the launch.
+_LEVEL_S = 2.0
 # Beyond its grace another keeper needs SIGKILL's patience and its own exit record.
 _OTHER_KEEPER_S = 40.0
 # From the expiry of a request on: the longest that killing and waiting for GPU memory take. Later than that the
@@ -76,7 +80,10 @@ class Spawned(NamedTuple):
 
 
 class Transaction:
-    """One request on its way. `pump` is called while it waits, and raises Cancelled where a stop has come."""
+    """One request on its way. `pump` is called while it waits, and raises Cancelled where a stop has come.
+
+    `meanwhile` is called once while the old run dies: for what takes a moment and is needed later.
+    """
 
     def __init__(
         self,
@@ -85,6 +92,7 @@ class Transaction:
         gpus: gpuwatch.GpuWatch,
         target_lock: lock.TargetLock,
         pump: Callable[[], None],
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         self._asked = asked
         self._spec = asked.spec
@@ -92,9 +100,16 @@ class Transaction:
         self._gpus = gpus
         self._lock = target_lock
         self._pump = pump
+        self._told_meanwhile = meanwhile
+        self._deleter: Optional[cache.Deleter] = None
         self._killed_bt = self._looked_bt = procfs.boottime()
         self._was_frozen = False
         self._spared = {os.getpid()} | set(procfs.ancestors(os.getpid()))
+
+    def close(self) -> None:
+        """End what was made in advance and is not needed."""
+        if self._deleter is not None:
+            self._deleter.close()
 
     # -- before anything is touched --
 
@@ -147,8 +162,10 @@ class Transaction:
 
     def _compare(self) -> None:
         """Refuse what was started since the plan was made; that something has ended since does no harm."""
-        planned = self._planned_pids()
-        for main, words in self._others():
+        named = set(self._alive(self._asked.replaces))
+        unnamed = [(main, words) for main, words in self._others() if main not in named]
+        planned = self._planned_pids() if unnamed else set()
+        for main, words in unnamed:
             if main[0] not in planned:
                 raise Refused("plan_changed", "not in the plan: %s" % words)
         if self._asked.action == "stop" and not self._alive(self._asked.replaces):
@@ -214,6 +231,7 @@ class Transaction:
         if not victims and keeper is None:
             self._stage("killing")
             self._journal.end("killing", "skipped", why="nothing ran")
+            self._killed_bt -= _LEVEL_S
             return
         self._stage("killing")
         before = self._gpus.await_sample(0.0, 1.0)
@@ -226,6 +244,7 @@ class Transaction:
         # What its keeper has proved needs no second search, which would read the environment of every process.
         ended = 0 if proved and not self._alive(victims) else self._kill_by_hand(victims)
         self._killed_bt = procfs.boottime()
+        self._gpus.start()  # unless it runs: nobody may have been there to be told to die
         warning = gpuwatch.await_release(self._gpus, release, self._tell_killing, self._pump_while_killing)
         freed = release.freed_bytes
         number = max(ended, len(victims))
@@ -242,6 +261,16 @@ class Transaction:
             why=warning,
             reason="gpu_memory_held" if warning else None,
         )
+
+    def _meanwhile(self) -> None:
+        """The old run has been told to die: what takes a moment and is needed once it is dead begins."""
+        if self._asked.action == "restart" and self._deleter is None and self._clears:
+            self._deleter = cache.Deleter()
+        self._told_meanwhile()
+
+    @property
+    def _clears(self) -> bool:
+        return bool(self._spec.get("caches")) and not self._spec.get("keep_cache")
 
     def _tell_killing(self, text: str) -> None:
         self._journal.live("killing", text)
@@ -268,6 +297,7 @@ class Transaction:
             return False
         deadline = procfs.boottime() + grace_s + _OTHER_KEEPER_S
         stamp = None
+        self._meanwhile()
         while procfs.boottime() < deadline:
             if (files.read_json(other, "exit.json") or {}).get("all_gone"):
                 return True
@@ -280,7 +310,7 @@ class Transaction:
                 if text:
                     self._tell_killing(text)
             self._pump_while_killing()
-            time.sleep(_STEP_S)
+            time.sleep(_OTHER_STEP_S)
         return False
 
     def _kill_by_hand(self, victims: List[Ident]) -> int:
@@ -288,11 +318,13 @@ class Transaction:
         alive = set(self._alive(victims)) | self._marked()
         if not alive:
             return 0
-        spared = self._spared | {pid for pid in [self._gpus.sampler.pid] if pid is not None}
+        spared = set(self._spared)
         number = kill.signal_number(self._spec.get("stop_signal") or "TERM")
         job = kill.KillJob(kill.Prey(alive, spared), number, float(self._spec.get("grace_s", 20.0)), procfs.boottime())
         while True:
             job.step(procfs.boottime())
+            self._meanwhile()  # nothing the second time
+            spared.update(pid for pid in [self._gpus.sampler.pid] if pid is not None)
             if job.done:
                 break
             self._tell_killing(job.text)
@@ -344,7 +376,7 @@ class Transaction:
         """Set the caches aside and have them deleted later. Raises: Failed."""
         caches = list(self._spec.get("caches") or ())
         self._stage("cache")
-        if not caches or self._spec.get("keep_cache"):
+        if not self._clears:
             self._journal.end("cache", "skipped", why="kept (c)" if caches else "no cache configured")
             return
         self._journal.begin("cache", "cache", detail=", ".join(caches))
@@ -352,7 +384,7 @@ class Transaction:
         leftovers = [trash for path in caches for trash in cache.left_behind(path)]
         try:
             for path in caches:
-                moved = cache.set_aside(path, self._precious())
+                moved = cache.set_aside(path, self._precious(), (self._asked.cache_sizes or {}).get(path))
                 if moved is not None:
                     aside.append(moved)
         except cache.CacheError as error:
@@ -367,14 +399,18 @@ class Transaction:
         self._journal.end(
             "cache",
             "done",
-            "%s%s set aside" % (more.strip(), size),
+            # In 17 cells: of a lower bound nobody needs the tenths.
+            "%s%s set aside" % (more.strip(), size if not more else re.sub(r"\.\d", "", size)),
             detail="%s%s set aside, being deleted: %s" % (more, size, ", ".join(each.path for each in aside)),
         )
 
     def _delete(self, trashes: List[str]) -> None:
         # A rename frees no space: where it is short, the deletion must not wait for idle time.
         short = any(_free_bytes(os.path.dirname(trash)) < self._wanted_bytes() for trash in trashes)
-        cache.delete_in_background(trashes, urgent=short)
+        if trashes:
+            self._deleter = self._deleter or cache.Deleter()
+            self._deleter.delete(trashes, urgent=short)
+        self.close()
 
     def _wanted_bytes(self) -> float:
         wanted_gib = (self._spec.get("preflight") or {}).get("free_gib")

@@ -23,6 +23,7 @@ from . import (
     lock,
     oom,
     procfs,
+    prune,
     recorder,
     request,
     runlog,
@@ -41,6 +42,8 @@ _MOST_PROCS = 32
 _OOM_S = 5.0
 _JOB_STEP_S = 0.02
 _LAST_REAP_S = 0.1
+_PRUNE_S = 86400.0
+_PRUNE_AFTER_S = 10.0  # a launch has other things to do first
 _STOP_SAMPLE_S = 0.02  # a fifth of the time that a stop may take to its first signal
 
 
@@ -78,6 +81,7 @@ class Vigil:
         self._due: Dict[str, float] = {}
         """What each step does when it is time: nothing that waits for something else, or the loop would not pause."""
         self._judge_at = float("-inf")
+        self._due.update(scan=0.0, prune=procfs.boottime() + _PRUNE_AFTER_S)
         self._wakeup = _wakeup_pipe()
 
     def run(self) -> None:
@@ -338,6 +342,8 @@ class Vigil:
             self._record.log(self._log.size())
         if self._is_due("oom", now, _OOM_S):
             self._memory.take()
+        if self._is_due("prune", now, _PRUNE_S):
+            prune.prune(self._asked.target_dir, os.path.basename(self._asked.run_dir))
         sample = self._gpus.poll()
         if sample is None:
             return

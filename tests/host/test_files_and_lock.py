@@ -1,11 +1,12 @@
 """The state directory: files that readers always find whole, a lock that names its holder, recorder and secrets."""
 
+import fcntl
 import itertools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,48 @@ def test_lock_names_its_holder_and_dies_with_it(tmp_path: Path) -> None:
     assert lock.read_holder(path) == {"operator": "other", "stage": "cache"}
     rival.release()
     assert lock.read_holder(path) is None
+
+
+class _Clock:
+    """Time that passes only where somebody waits; `at` does something once it has come so far."""
+
+    def __init__(self, at_s: float, act: Callable[[], None]) -> None:
+        self.now, self._at_s, self._act = 0.0, at_s, act
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        before, self.now = self.now, self.now + seconds
+        if before < self._at_s <= self.now:
+            self._act()
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"operator": "ann", "pid": 4194304}'])
+def test_a_reader_that_a_busy_host_keeps_waiting_does_not_refuse_the_lock_to_everybody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    path = tmp_path / "lock"
+    path.write_bytes(content)
+    reader = os.open(path, os.O_RDWR)
+    fcntl.flock(reader, fcntl.LOCK_SH)
+    clock = _Clock(3.0, lambda: os.close(reader))
+    monkeypatch.setattr(lock, "time", clock)
+
+    assert lock.TargetLock(str(path)).try_acquire({"operator": "bob"})
+    assert clock.now < 3.1
+
+
+def test_a_rival_that_lives_and_says_so_is_waited_for_a_moment_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = lock.TargetLock(str(tmp_path / "lock"))
+    assert held.try_acquire({"operator": "ann", "pid": os.getpid()})
+    clock = _Clock(60.0, held.release)
+    monkeypatch.setattr(lock, "time", clock)
+
+    assert not lock.TargetLock(held.path).try_acquire({"operator": "bob"})
+    assert clock.now < 0.3
 
 
 def test_lock_is_not_kept_by_a_helper(tmp_path: Path) -> None:

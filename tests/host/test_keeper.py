@@ -693,7 +693,8 @@ def test_keeper_lost_between_kill_and_spawn_starts_nothing_and_says_where_it_was
     found = status(directory)
     assert found["stages"]["killing"]["state"] == "done"
     assert (found["state"], found["stages"]["spawned"]["state"]) == ("spawned", "active")
-    assert not procfs.is_alive(found["main"]["pid"], found["main"]["start"])
+    # It carries no mark before it is executed: it ends when it looks for its parent.
+    until(lambda: not procfs.is_alive(found["main"]["pid"], found["main"]["start"]), what="nobody waits to be executed")
 
     following, _ = lab.launch("r2", replaced_id="r1")
     assert reached(following, "running")["stages"]["killing"]["why"] == "nothing ran"

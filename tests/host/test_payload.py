@@ -31,6 +31,13 @@ def test_remarks_go_but_for_those_that_say_whose_a_module_is() -> None:
     assert lean == "# Copyright (c) Somebody\n# as follows\n\nx = 1  # one\n\nif x:\n\n    y = 2\n"
 
 
+def test_what_goes_from_our_modules_is_no_code() -> None:
+    for path in sorted(Path(loader.__file__).parent.glob("*.py")):
+        source = path.read_text("utf-8")
+
+        assert ast.dump(ast.parse(without_remarks(source))) == ast.dump(ast.parse(source)), path
+
+
 def test_entry_line_carries_any_argument_as_one_line_of_ascii() -> None:
     line = entry_line("keeper", "/tmp/a 'b\"\n\u00e9")
 
@@ -74,31 +81,39 @@ def test_a_failing_entry_tells_the_line_that_failed() -> None:
     assert b"status = int(module.main(*arguments) or 0)" in done.stderr
 
 
-def test_keeper_s_program_runs_the_compiled_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keeper_s_program_runs_the_compiled_modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     keep_sources(monkeypatch, "VALUE = 'compiled'\ndef main(): print(VALUE, flush=True)\n")
-    monkeypatch.setattr(loader, "compiled", loader.compile_all().encode())
+    loader.keep_compiled(loader.compile_all())
     keep_sources(monkeypatch, "def main(): print('source', flush=True)\n")  # what ran tells where it came from
-    program = loader.program()
 
-    assert _printed(program, "-S") == b"compiled"
+    assert _printed(tmp_path, "-S") == b"compiled"
 
 
-def test_code_of_another_interpreter_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_compiled_module_tells_the_line_that_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    keep_sources(monkeypatch, "def main():\n    raise ValueError('this line')\n")
+    loader.keep_compiled(loader.compile_all())
+
+    done = _ran(tmp_path)
+
+    assert done.returncode == 1
+    assert b"    raise ValueError('this line')" in done.stderr
+
+
+def test_code_of_another_interpreter_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(loader, "_version", lambda: "another")
     keep_sources(monkeypatch, "def main(): print('compiled', flush=True)\n")
-    monkeypatch.setattr(loader, "compiled", loader.compile_all().encode())
+    loader.keep_compiled(loader.compile_all())
     keep_sources(monkeypatch, "def main(): print('source', flush=True)\n")
-    program = loader.program()
 
-    assert _printed(program) == b"source"
+    assert _printed(tmp_path) == b"source"
 
 
-@pytest.mark.parametrize("code", [b"", b"AAAA", b"not base64"])
-def test_unreadable_code_is_no_reason_not_to_start(monkeypatch: pytest.MonkeyPatch, code: bytes) -> None:
+@pytest.mark.parametrize("code", ["", "AAAA", "not base64", base64.b64encode(zlib.compress(b"?")).decode()])
+def test_unreadable_code_is_no_reason_not_to_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> None:
     keep_sources(monkeypatch, "def main(): print('source', flush=True)\n")
-    monkeypatch.setattr(loader, "compiled", code)
+    loader.keep_compiled(code)
 
-    assert _printed(loader.program()) == b"source"
+    assert _printed(tmp_path) == b"source"
 
 
 def keep_sources(monkeypatch: pytest.MonkeyPatch, toy: str) -> None:
@@ -106,16 +121,18 @@ def keep_sources(monkeypatch: pytest.MonkeyPatch, toy: str) -> None:
     own = Path(loader.__file__).read_text("utf-8")
     sources = {"dflash_host": "", "dflash_host.loader": own, "dflash_host.toy": toy}
     packed = zlib.compress(json.dumps(sources).encode("ascii"))
+    monkeypatch.setattr(loader, "compiled", loader.compiled)  # as it was, at the end
     monkeypatch.setattr(loader, "pack", base64.b64encode(packed))
 
 
-def _printed(program: bytes, *flags: str) -> bytes:
-    done = subprocess.run(
-        [sys.executable, "-I", *flags, "-c", "import sys; exec(sys.stdin.read())", "toy"],
-        input=program,
-        capture_output=True,
-        timeout=30,
-        check=False,
-    )
+def _ran(folder: Path, *flags: str) -> "subprocess.CompletedProcess[bytes]":
+    for name, content in zip(("start.py", "start.bin"), loader.program(), strict=True):
+        (folder / name).write_bytes(content)
+    words = [sys.executable, "-I", *flags, str(folder / "start.py"), "toy"]
+    return subprocess.run(words, capture_output=True, timeout=30, check=False)
+
+
+def _printed(folder: Path, *flags: str) -> bytes:
+    done = _ran(folder, *flags)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.strip()
