@@ -87,9 +87,10 @@ class Engine:
         self.hello: protocol.Hello | None = None
         self.has_word = False
         self.past_logs: dict[str, str] = {}
-        """Name and log of the runs that the host still tells of."""
+        """Logs of the runs that the host still tells of, by id and by name; of runs of one name the newest's."""
         self.past_runs: dict[str, str] = {}
-        """Id and name of the runs before the one that the snapshot shows, as far as the host still tells of them."""
+        """Id and name of the runs before the one that the snapshot shows, as far as the host still tells of them, the
+        oldest first."""
         self._clock_base = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         self._link: Link | Replay = tape or Link(
             name,
@@ -489,9 +490,11 @@ class Engine:
         match event:
             case protocol.StateEvent():
                 self.has_word = True
-                self.past_runs |= {record.id: record.name for record in event.last}
-                records = [*event.last, event.run] if event.run is not None else event.last
-                self.past_logs |= {record.name: record.log.path for record in records if record.log is not None}
+                older = event.last[::-1]
+                self.past_runs |= {record.id: record.name for record in older}
+                for record in (*older, event.run) if event.run is not None else older:
+                    if record.log is not None:
+                        self.past_logs |= dict.fromkeys((record.id, record.name), record.log.path)
                 self._feed(events.HostSaid(at=now, state=event))
                 subject = self._state.subject
                 self._following.host_said(subject.record if subject is not None else None)

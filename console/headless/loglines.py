@@ -90,9 +90,10 @@ def _place(engine: Engine, wanted: Wanted, path: str | None) -> Place:
     if wanted.run is None or (run is not None and wanted.run in (run.name, run.id)):
         current = path or engine.snapshot.log.path
         return Place(path=current or "", pid=run.pid if run is not None else None)
-    name = engine.past_runs.get(wanted.run, wanted.run)
-    known = engine.past_logs.get(name)
-    return Place(path=known) if known is not None else engine.logs.place_of(name)
+    known = engine.past_logs.get(wanted.run)
+    if known is not None:
+        return Place(path=known)
+    return engine.logs.place_of(engine.past_runs.get(wanted.run, wanted.run))
 
 
 async def _start(engine: Engine, place: Place, wanted: Wanted, printer: _Printer) -> int:
@@ -128,7 +129,7 @@ def _run_id(engine: Engine, wanted: Wanted) -> str | None:
     run = engine.snapshot.run
     if wanted.run is None or (run is not None and wanted.run in (run.name, run.id)):
         return run.id if run is not None else None
-    return next((each for each, name in engine.past_runs.items() if wanted.run in (each, name)), None)
+    return next((each for each, name in reversed(engine.past_runs.items()) if wanted.run in (each, name)), None)
 
 
 class _Printer:

@@ -75,7 +75,7 @@ def _run_id(engine: Engine, which: str | None) -> str | None:
         return run.id
     if run and which in (run.id, run.name):
         return run.id
-    past = next((each for each, name in engine.past_runs.items() if which in (each, name)), None)
+    past = next((each for each, name in reversed(engine.past_runs.items()) if which in (each, name)), None)
     if past is None:
         raise follow.unexpected(f"no run {which} is known on this target", run)
     return past

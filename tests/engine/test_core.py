@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from console import protocol
 from console.config import Target
 from console.engine import Engine, core
-from console.link.events import Rtt
+from console.link.events import AgentSaid, Rtt
 from console.model import LinkState, Plan
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import machine
@@ -111,3 +111,20 @@ async def test_bug_in_the_machine_behind_an_answered_ping_ends_the_console_with_
         await engine.until(lambda _: None, None)
     with pytest.raises(ZeroDivisionError):
         await asyncio.wait_for(running, 5)
+
+
+async def test_of_runs_of_one_name_the_newest_is_meant_and_an_id_means_its_own() -> None:
+    engine = Engine("t", Target(), operator="ops1", origin="here")
+    newest_first = tuple(
+        protocol.RunRecord(id=f"r-{number}", name="mine", log=protocol.LogIdent(path=f"/w/{number}.log"))
+        for number in (3, 2, 1)
+    )
+    live = protocol.RunRecord(id="r-4", name="other", log=protocol.LogIdent(path="/w/4.log"))
+
+    engine._agent_said(
+        AgentSaid(event=protocol.StateEvent(bt=1.0, wall=1.0, run=live, last=newest_first), data=b""), 1.0
+    )
+
+    assert engine.past_logs["mine"] == "/w/3.log"
+    assert (engine.past_logs["r-1"], engine.past_logs["other"]) == ("/w/1.log", "/w/4.log")
+    assert list(engine.past_runs) == ["r-1", "r-2", "r-3"]
