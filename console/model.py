@@ -267,6 +267,8 @@ class GpuPart(Struct, frozen=True, kw_only=True):
     used_bytes: int | None = None
     total_bytes: int | None = None
     pids: tuple[int, ...] = ()
+    context: bool | None = None
+    """Whether the run holds a context on it; None when that can't be told."""
 
 
 class Gpu(Struct, frozen=True, kw_only=True):

@@ -350,6 +350,10 @@ class ExitRecord(Struct, frozen=True, kw_only=True):
 
 class CudaRecord(Struct, frozen=True, kw_only=True):
     contexts: tuple[int, ...] = ()
+    parts: tuple[str, ...] = ()
+    """UUIDs of the MIG instances that hold one."""
+    have: int | None = None
+    """How many devices of CUDA's hold one where they are MIG instances; else as many as `contexts`."""
     expected: int | None = None
     rule: str = ""
     source: str = ""
@@ -456,6 +460,8 @@ class WireInstance(Struct, frozen=True, kw_only=True):
     used: int | None = None
     total: int | None = None
     procs: tuple[tuple[int, int | None], ...] | None = None
+    context: bool | None = None
+    """Whether the current run holds a context on it."""
 
 
 class WireGpu(Struct, frozen=True, kw_only=True):

@@ -184,12 +184,16 @@ class Tape(Struct, frozen=True, kw_only=True, dict=True):
     def _cuda_at(self, bt: float) -> CudaRecord | None:
         cuda = self.run.cuda
         if cuda is None or cuda.first_bt is None or bt < cuda.first_bt:
-            return replace(cuda, contexts=(), first_bt=None, complete_bt=None) if cuda is not None else None
+            return (
+                None
+                if cuda is None
+                else replace(cuda, contexts=(), parts=(), have=None, first_bt=None, complete_bt=None)
+            )
         if cuda.complete_bt is not None and bt >= cuda.complete_bt:
             return cuda
         sample = self._index.of("gpu").at(bt)
         held = tuple(sample.held) if sample is not None else ()
-        return replace(cuda, contexts=held, complete_bt=None)
+        return replace(cuda, contexts=held, parts=(), have=None, complete_bt=None)
 
     def _peaks_at(self, bt: float) -> dict[str, int]:
         ended = self.run.exit.ended_bt if self.run.exit is not None else None

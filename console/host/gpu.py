@@ -270,6 +270,8 @@ def judge(
 ) -> Dict[str, Any]:
     """Return {"contexts": [GPU indices], "rule", "gpus": [{"i", "context", "owner", "why"}]} for a run's process tree.
 
+    A GPU that is divided also has "parts": {UUID of each MIG instance: whether the run has a context on it}.
+
     `uvm_pids`: processes of the tree that hold /dev/nvidia-uvm; None where that can't be told. `baseline_used`: bytes
     used per GPU before the launch. `lists_all`: whether the driver's list holds everybody's processes; None: as far as
     that shows from here. Rules in order: "simulated", "nvml pid in tree", "uvm + memory rise".
@@ -294,7 +296,12 @@ def judge(
         owner, why = _owner(gpu, gpu["i"] in held, doubt, lists_all)
         if owner == "run":
             why = _more_than_ours(gpu, tree)
-        judged.append({"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": owner, "why": why})
+        answer = {"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": owner, "why": why}
+        if gpu.get("mig"):
+            answer["parts"] = {
+                part["uuid"]: bool(_listed(part) & (uvm or set())) if told else None for part in gpu["mig"]
+            }
+        judged.append(answer)
     return {"contexts": sorted(held), "rule": rule if held else "", "gpus": judged}
 
 
@@ -310,7 +317,12 @@ MORE_BYTES = 2 * GIB
 
 
 def _pids(gpu: Dict[str, Any]) -> Set[int]:
-    return {proc[0] for proc in gpu.get("procs") or ()}
+    """Whoever is on a GPU or on a part of it: of a divided one the driver may list them by part alone."""
+    return _listed(gpu).union(*map(_listed, gpu.get("mig") or ()))
+
+
+def _listed(device: Dict[str, Any]) -> Set[int]:
+    return {proc[0] for proc in device.get("procs") or ()}
 
 
 def _listing_is_ours(gpus: List[Dict[str, Any]], tree: Set[int]) -> bool:
@@ -340,7 +352,7 @@ def _owner(gpu: Dict[str, Any], ours: bool, doubt: str, lists_all: bool) -> Tupl
     if ours:
         return "run", ""
     used, procs = gpu.get("used"), gpu.get("procs")
-    if procs:
+    if _pids(gpu):
         return ("unknown", doubt) if doubt else ("other", "")
     if used is None:
         return "unknown", "its use is not told"

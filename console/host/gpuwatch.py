@@ -31,6 +31,8 @@ class GpuWatch:
         self.baseline: Dict[int, int] = {}
         """Bytes used per GPU just before the launch."""
         self.peak: Dict[str, int] = {}
+        self.visible = ""
+        """CUDA_VISIBLE_DEVICES as the run was started with."""
         self._expected = expected
         self._cuda: Dict[str, Any] = {}
 
@@ -95,13 +97,21 @@ class GpuWatch:
         verdict = gpu.judge(sample, tree, uvm, self.baseline or None)
         gpus: List[Dict[str, Any]] = sample["gpus"]
         contexts = verdict["contexts"]
-        expected = self._expected if self._expected is not None else (len(gpus) or None)
+        parts = sorted(
+            uuid for each in verdict["gpus"] for uuid, held in each.get("parts", {}).items() if held and uuid
+        )
+        divided = {each["i"] for each in gpus if each.get("mig")}
+        have = len(parts) + sum(index not in divided for index in contexts) if parts else len(contexts)
+        named = sum(entry.strip().startswith("MIG-") for entry in self.visible.split(","))
+        expected = self._expected if self._expected is not None else (named or len(gpus) or None)
         self.raise_peaks(contexts)
+        if parts or named or "have" in self._cuda:
+            self._cuda.update(parts=parts, have=have)
         self._cuda.update(contexts=contexts, expected=expected, source=sample["source"], why=sample.get("why", ""))
         if contexts:
             self._cuda["rule"] = verdict["rule"]
             self._cuda.setdefault("first_bt", sample["bt"])
-        if expected and len(contexts) >= expected:
+        if expected and have >= expected:
             self._cuda.setdefault("complete_bt", sample["bt"])
         return dict(self._cuda)
 

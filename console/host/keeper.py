@@ -131,6 +131,7 @@ class Keeper:
             self._asked.spec["cwd"],
             self._asked.run,
         )
+        self._gpus.visible = env.get("CUDA_VISIBLE_DEVICES", "")
         # Not earlier: what a profile leaves behind in the background must not become the run's.
         detach.become_subreaper()
         memory = oom.OomWatch()

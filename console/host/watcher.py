@@ -339,6 +339,8 @@ class Watcher:
                 }
             # What is not told is left out: nine of ten messages are of this kind, eight GPUs each.
             told = {key: value for key, value in each.items() if value is not None}
+            if judged.get("parts"):
+                told["mig"] = [dict(part, context=judged["parts"].get(part["uuid"])) for part in each["mig"]]
             told.update(context=judged["context"], owner=judged["owner"], owner_why=judged.get("why", ""))
             others = self._holders.others(each.get("procs"), look.pids, simulated=sample["source"] == "simulated")
             if others:

@@ -99,5 +99,6 @@ def _part(part: WireInstance, own: dict[str, int]) -> GpuPart:
         cuda_index=own.get(part.uuid or ""),
         used_bytes=part.used,
         total_bytes=part.total,
+        context=part.context,
         pids=tuple(pid for pid, _ in part.procs or ()),
     )

@@ -69,13 +69,14 @@ def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
         return launched(state, launch.CudaNotObservable(why=cuda.why or "no GPU source on the host"))
     if not want:
         return state
-    done = len(set(cuda.contexts)) >= want
+    have = tuple(sorted(set(cuda.contexts))) if cuda.have is None else tuple(range(cuda.have))
+    done = len(have) >= want
     return launched(
         state,
         launch.ContextsSeen(
-            have=tuple(sorted(set(cuda.contexts))[:want]),
+            have=have[:want],
             want=want,
-            missing=missing_gpus(state, cuda.contexts),
+            missing=missing_gpus(state, cuda.contexts) if cuda.have is None else (),
             rule=cuda.rule,
             bt=(cuda.complete_bt if cuda.complete_bt is not None else cuda.first_bt) if done else None,
             noted=cuda.complete_bt is not None,
@@ -200,6 +201,15 @@ def _smoothed(before: GpuFacts, said: GpusEvent, at: float) -> dict[int, float]:
     return {i: before.busy.get(i, util) + (util - before.busy.get(i, util)) * share for i, util in known.items()}
 
 
+def _contexts_of(state: TargetState, said: GpusEvent) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what the run has a context on, and what it hasn't; of MIG instances only how many."""
+    have = tuple(gpu.i for gpu in said.gpus if gpu.context)
+    parts = sum(bool(part.context) for gpu in said.gpus for part in gpu.mig or ())
+    if not parts:
+        return have, missing_gpus(state, have)
+    return tuple(range(parts + sum(bool(gpu.context) and not gpu.mig for gpu in said.gpus))), ()
+
+
 def _see_contexts(state: TargetState) -> TargetState:
     """The agent's own look at contexts, where it is of this run: taken after the run was spawned, while it lives."""
     said, subject = state.gpus.event, state.subject
@@ -217,14 +227,14 @@ def _see_contexts(state: TargetState) -> TargetState:
         why = said.why or ("no GPU is listed" if not said.gpus else "contexts can't be told")
         settled = state.seen_at is not None and state.at - state.seen_at >= SETTLING_S
         return launched(state, launch.CudaNotObservable(why=why)) if settled else state
-    have = tuple(gpu.i for gpu in said.gpus if gpu.context)
+    have, missing = _contexts_of(state, said)
     # All that were there when we came may have been there for hours.
     came_bt = said.bt if state.gpus.saw_fewer else None
     if len(have) < want:
         state = replace(state, gpus=replace(state.gpus, saw_fewer=True))
     state = launched(
         state,
-        launch.ContextsSeen(have=have[:want], want=want, missing=missing_gpus(state, have), rule=said.rule, bt=came_bt),
+        launch.ContextsSeen(have=have[:want], want=want, missing=missing, rule=said.rule, bt=came_bt),
     )
     if state.launch is not None and state.launch.state(Stage.CUDA) is StageState.DONE:
         state = replace(state, log=replace(state.log, lines_at_cuda=state.training.lines_seen))

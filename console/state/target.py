@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from console import config, protocol
 from console.model import LinkState, PastRun, Stage
+from console.state.cudaorder import cuda_order
 from console.state.events import LogLine
 from console.state.launch import Launch
 from console.state.symptoms import Download
@@ -235,6 +236,10 @@ def expected_gpus(state: TargetState) -> int | None:
     """How many GPUs the run must open: what the config says, else what the host lists."""
     if state.target.gpus.expected is not None:
         return state.target.gpus.expected
+    said = state.gpus.event
+    if said is not None and said.cuda_env is not None and "MIG-" in said.cuda_env.get("CUDA_VISIBLE_DEVICES", ""):
+        order = cuda_order(said.gpus, said.cuda_env)  # CUDA sees those that are named, and no others
+        return len(order.indices) + len(order.parts) or None
     record = state.subject.record if state.subject is not None else None
     if record is not None and record.cuda is not None and record.cuda.expected is not None:
         return record.cuda.expected

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from console.host import gpu, gpusource, nvidiasmi, procfs
+from console.host import gpu, gpusource, gpuwatch, nvidiasmi, procfs
 from tests.host.agentprocess import awaited
 from tests.nvml import build
 
@@ -449,6 +449,40 @@ def test_an_nvml_pid_counts_only_in_our_tree_and_with_uvm() -> None:
     assert verdict["rule"] == "nvml pid in tree"
     assert [each["context"] for each in verdict["gpus"]] == [True, False, False]
     assert [each["owner"] for each in verdict["gpus"]] == ["run", "other", "other"]
+
+
+def divided(index: int, *parts: list[list[int | None]] | None) -> dict[str, Any]:
+    """A GPU in MIG instances whose processes the driver lists by instance alone."""
+    mig = [{"i": number, "uuid": f"MIG-{index}{number}", "procs": procs} for number, procs in enumerate(parts)]
+    return {**gpu_of(index, 60, None), "mig": mig}
+
+
+def test_contexts_on_mig_instances_are_told_by_instance() -> None:
+    sample = sample_of(divided(0, [[10, GIB]], [[99, GIB]], []), gpu_of(1, 0.5, []))
+
+    verdict = gpu.judge(sample, {10}, {10})
+
+    assert verdict["contexts"] == [0]
+    assert verdict["gpus"][0]["parts"] == {"MIG-00": True, "MIG-01": False, "MIG-02": False}
+    assert [each["owner"] for each in verdict["gpus"]] == ["run", "free"]
+    assert gpu.judge(sample, {10}, None)["gpus"][0]["parts"]["MIG-00"] is None
+
+
+def test_keeper_counts_the_mig_instances_that_the_run_was_told_to_see(tmp_path: Path) -> None:
+    watch = gpuwatch.GpuWatch(None, None, str(tmp_path))
+    watch.visible = "MIG-00, MIG-02"
+    counts = []
+    samples = (
+        divided(0, [], [], []),
+        divided(0, [[10, GIB]], [], []),
+        divided(0, [[10, GIB]], [], [[11, GIB]]),
+    )
+    for number, board in enumerate(samples):
+        watch.latest = {"bt": 1.0 + number, **sample_of(board)}
+        cuda = watch.judge({10, 11}, {10, 11})
+        counts.append((cuda["have"], cuda["expected"], watch.complete, cuda["contexts"]))
+
+    assert counts == [(0, 2, False, []), (1, 2, False, [0]), (2, 2, True, [0])]
 
 
 def test_host_pids_are_told_by_uvm_and_the_rise_of_memory() -> None:

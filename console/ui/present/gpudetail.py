@@ -25,6 +25,7 @@ def detail_panel(snapshot: Snapshot, gpu: Gpu, width: int, rows: int, look: Look
             view.append((Span("  "), faint(f"{label:<8} "), *whole_spans(groups, width - 12, (faint(" · "),))))
     for part in gpu.parts or ():
         own = f"CUDA {part.cuda_index}" if part.cuda_index is not None else "not this run's"
+        own = f"{own}, holds a context" if part.context else own
         text = f"{words.gib(part.used_bytes)} of {words.gib(part.total_bytes)} GiB · {own} · {part.name} {part.uuid}"
         view.append((Span("  "), faint(f"{f'part {part.index}':<8} "), Span(clip(words.one_line(text), width - 12))))
     return tuple([*view, *_processes(snapshot, gpu, width)][:rows])

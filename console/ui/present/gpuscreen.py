@@ -147,7 +147,8 @@ def _title_facts(snapshot: Snapshot) -> list[Sequence[Span]]:
     cuda = snapshot.stages[3]
     if cuda.state in (StageState.ACTIVE, StageState.LATE):
         want = cuda.want or panel.expected or len(panel.gpus)
-        facts.append((Span(f"{len(panel.contexts)}/{want} hold a context", Role.WARN, True),))
+        have = cuda.have if cuda.have is not None else len(panel.contexts)
+        facts.append((Span(f"{have}/{want} hold a context", Role.WARN, True),))
     return facts
 
 

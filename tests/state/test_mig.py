@@ -1,0 +1,55 @@
+"""A run on MIG instances: k of n counts the instances that CUDA_VISIBLE_DEVICES names, never the boards they are on."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from console import config, protocol
+from console.model import Stage, StageState
+from console.protocol import CudaRecord, WireGpu, WireInstance
+from console.state import events
+from tests.state.story import GIB, Story
+
+ENV = {"CUDA_VISIBLE_DEVICES": "MIG-a,MIG-c"}
+
+
+def board(*held: str) -> WireGpu:
+    parts = tuple(
+        WireInstance(i=number, uuid=uuid, name="H200 MIG 2g.35gb", used=9 * GIB, total=35 * GIB, context=uuid in held)
+        for number, uuid in enumerate(("MIG-a", "MIG-b", "MIG-c"))
+    )
+    owner = "run" if held else "other"
+    return WireGpu(i=0, uuid="GPU-0", used=27 * GIB, total=140 * GIB, mig=parts, context=bool(held), owner=owner)
+
+
+def launching() -> Story:
+    return Story(target=config.Target(gpus=config.Gpus())).up().launched()
+
+
+def told(story: Story, *held: str) -> Story:
+    said = protocol.GpusEvent(bt=story.bt, source="nvml", cuda_env=ENV, rule="nvml pid in tree", gpus=(board(*held),))
+    return story.after(1.0).tell(events.GpusSaid(at=story.at, gpus=said))
+
+
+def test_contexts_are_counted_by_the_instances_that_the_run_sees() -> None:
+    story = told(launching(), "MIG-a")
+    cuda = story.stage(Stage.CUDA)
+
+    assert (cuda.state, cuda.have, cuda.want) == (StageState.ACTIVE, 1, 2)
+    assert cuda.evidence == "1/2"
+
+    told(story, "MIG-a", "MIG-c")
+
+    assert story.stage(Stage.CUDA).state is StageState.DONE
+    assert [part.context for part in story.snapshot.gpus.gpus[0].parts or ()] == [True, False, True]
+
+
+def test_the_keepers_count_of_instances_completes_the_stage() -> None:
+    story = launching()
+    half = CudaRecord(contexts=(0,), parts=("MIG-a",), have=1, expected=2, source="nvml", rule="nvml pid in tree")
+
+    story.host(cuda=half)
+    assert (story.stage(Stage.CUDA).have, story.stage(Stage.CUDA).want) == (1, 2)
+    story.host(cuda=replace(half, parts=("MIG-a", "MIG-c"), have=2, complete_bt=story.bt))
+
+    assert story.stage(Stage.CUDA).state is StageState.DONE
