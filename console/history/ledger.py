@@ -45,7 +45,7 @@ _OBSERVED = frozenset(
 )  # fmt: skip
 # Who comes late knows these by notes that may lie seconds behind: a later figure of them is never a better one.
 _EARLIEST = frozenset({"stepping_s", "launch_s", "first_step_wall"})
-_CLEARLY_S = 0.5
+_CLEARLY_S = 0.1
 _OWN = frozenset({"seq", "annotation"})
 """Not what a row says of itself."""
 # How it ended is better known to a console that read the log than to one that only has the record.
