@@ -36,7 +36,7 @@ class Archive:
     ) -> None:
         """`records`: the runs that the host tells of."""
         self._past, self._target, self._snapshot = past, target, snapshot
-        self._logs, self._looked_at = logs, float("-inf")
+        self._logs, self._looked_at, self._has_looked = logs, float("-inf"), False
         self._unwatched, self._records = unwatched, records
 
     async def look_at_logs(self) -> None:
@@ -46,8 +46,14 @@ class Archive:
         if now.at - self._looked_at < _LOOK_EVERY_S:
             return
         self._looked_at = now.at
-        if not await self._read_logs(now):
-            self._looked_at = float("-inf")
+        done = False
+        try:
+            done = await self._read_logs(now)
+        finally:  # whoever asked may have gone meanwhile
+            if done:
+                self._has_looked = True
+            else:
+                self._looked_at = float("-inf")
 
     async def _read_logs(self, now: Snapshot, run: str | None = None) -> bool:
         if not self._past.place or now.link.state is not LinkState.UP:
@@ -66,7 +72,8 @@ class Archive:
         await self._flush()
         await self.look_at_logs()
         rows = await self._ask(lambda book, place: book.entries(place, self._target, limit, since))
-        return Runs(rows=tuple(rows), seq=max((row.seq for row in rows), default=since))
+        seq = max((row.seq for row in rows), default=since)
+        return Runs(rows=tuple(rows), seq=seq, logs_read=self._has_looked)
 
     async def run(self, which: str) -> tuple[Entry, Curves]:
         """Return the newest run of this id or name with its curves, as far as they are kept."""

@@ -104,6 +104,8 @@ class Runs(Struct, frozen=True, kw_only=True):
     rows: tuple[Entry, ...] = ()
     seq: int = 0
     """Of the last change among them: ask for what is newer with it."""
+    logs_read: bool = True
+    """Logs of which no run is known were looked at; until then there may be more."""
 
 
 def is_launch(record: RunRecord) -> bool:

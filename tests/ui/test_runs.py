@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC
 
 import pytest
 from msgspec.structs import replace
 
 from console.history.comparing import Comparison, Pair, compare
+from console.history.entry import Runs
 from console.history.samples import Curves
 from console.reasons import ConsoleError, Reason
 from console.ui import plot
@@ -347,3 +349,38 @@ async def test_a_ledger_that_can_not_be_used_is_told_where_the_runs_would_stand(
         await pilot.press("4")
 
         await until_async(lambda: "disk I/O error" in text(app), what="the complaint")
+
+
+async def test_a_list_that_takes_long_is_not_begun_anew_before_it_is_there() -> None:
+    """A dozen logs of earlier runs take longer than the list stays fresh."""
+    source = pastruns.source()
+    archive = source.archive = SlowArchive()
+    async with running(source) as (app, _, pilot):
+        await pilot.press("4")
+        await until_async(lambda: "logs of earlier runs are being looked for" in text(app), what="the empty table")
+        screen = app.screen
+        assert isinstance(screen, RunsScreen)
+        await until_async(lambda: archive.asked == 2, what="the second look")
+
+        for _ in range(20):
+            screen.look_again()
+            await pilot.pause()
+
+        assert archive.asked == 2
+        archive.goes_on.set()
+        await until_async(lambda: "slammed4" in text(app), what="the table")
+
+
+class SlowArchive(pastruns.FakeArchive):
+    """Has not looked at logs at the first question, and takes long over the next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.goes_on = 0, asyncio.Event()
+
+    async def runs(self, limit: int = 100, since: int = 0) -> Runs:
+        self.asked += 1
+        if self.asked == 1:
+            return Runs(logs_read=False)
+        await self.goes_on.wait()
+        return await super().runs(limit, since)

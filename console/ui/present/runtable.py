@@ -38,6 +38,8 @@ class RunList(Struct, frozen=True, kw_only=True):
     me: str = ""
     target: str = ""
     read: bool = False
+    logs_read: bool = True
+    """False: there may be logs of earlier runs that nobody has looked at yet."""
     """The ledger has answered."""
     complaint: str = ""
 
@@ -61,14 +63,19 @@ class _Column(Struct, frozen=True, kw_only=True):
         return max(cells(self.head), *(cells(span.text) for span in self.cells), 0)
 
 
+def _nothing(runs: RunList) -> str:
+    if not runs.read:
+        return "reading the ledger …"
+    if not runs.logs_read:
+        return "no run is known yet · logs of earlier runs are being looked for …"
+    return "no run is known yet · r starts the first one"
+
+
 def run_table(runs: RunList, width: int, rows: int, now: float, look: Look) -> View:
     """Return title, head and as many runs as fit into `rows` rows, those around the cursor."""
     head = _title(runs, width, look)
     if not runs.rows:
-        text = runs.complaint or (
-            "no run is known yet · r starts the first one" if runs.read else "reading the ledger …"
-        )
-        return (head, (Span("     "), faint(clip(text, width - 6))))
+        return (head, (Span("     "), faint(clip(runs.complaint or _nothing(runs), width - 6))))
     room = max(1, rows - 2)
     first = min(max(0, runs.cursor - room // 2), max(0, len(runs.rows) - room))
     shown = range(first, min(len(runs.rows), first + room))

@@ -23,7 +23,7 @@ from console.ui.situation import Face, Situation, situation_of
 from console.ui.widgets.lines import LinesView
 
 _FILLS = ("fail", "warn", "busy", "link")
-_READ_EVERY_S = 5.0
+_READ_EVERY_S, _LOOK_EVERY_S = 5.0, 1.0
 _MOST = 200
 
 
@@ -44,6 +44,7 @@ class RunsScreen(TargetScreen):
         self._painter = RunsPainter(self.look)
         self._curve, self._by_step = Curve.TOK_S, False
         self._read, self._complaint = False, ""
+        self._logs_read, self._loading, self._waited = False, False, 0
 
     def compose(self) -> ComposeResult:
         yield LinesView(id="header")
@@ -52,15 +53,19 @@ class RunsScreen(TargetScreen):
         yield LinesView(id="footer")
 
     def ready(self) -> None:
-        self.set_interval(_READ_EVERY_S, self._read_if_shown)
+        self.set_interval(_LOOK_EVERY_S, self.look_again)
         self._load()
 
-    def _read_if_shown(self) -> None:
-        if self.is_shown:
+    def look_again(self) -> None:
+        """Read the list anew where it is due; one look at a time: a dozen logs take longer than it stays fresh."""
+        self._waited += 1
+        is_due = not self._logs_read or self._waited * _LOOK_EVERY_S >= _READ_EVERY_S
+        if self.is_shown and is_due and not self._loading:
             self._load()
 
     def on_screen_resume(self) -> None:
-        self._load()
+        if not self._loading:
+            self._load()
 
     # --- what is shown ---
 
@@ -81,7 +86,7 @@ class RunsScreen(TargetScreen):
         return RunList(
             rows=self._rows, cursor=self._cursor, a=marks[0], b=marks[1], live=snapshot.run_id,
             verdict=str(snapshot.verdict), me=snapshot.operator, target=snapshot.target, read=self._read,
-            complaint=self._complaint,
+            logs_read=self._logs_read, complaint=self._complaint,
         )  # fmt: skip
 
     @property
@@ -111,17 +116,19 @@ class RunsScreen(TargetScreen):
 
     @work(exclusive=True, group="runs")
     async def _load(self) -> None:
+        self._waited, self._loading = 0, True
         try:
             runs = await self.source.archive.runs(_MOST)
             marked = [await self.source.archive.run(run) for run in self._marked]
         except ConsoleError as error:
             self._complaint = words.one_line(error.detail or str(error.reason))
         else:
-            self._complaint, self._read = "", True
+            self._complaint, self._read, self._logs_read = "", True, runs.logs_read
             self._rows = runs.rows
             self._set_pair(marked)
             if self._chosen is None and self._rows:
                 self._chosen = self._rows[0].id
+        self._loading = False
         self.lay_out()
 
     def _set_pair(self, marked: Sequence[tuple[Entry, Curves]]) -> None:
