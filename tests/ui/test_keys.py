@@ -7,6 +7,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -427,6 +428,26 @@ async def test_a_restart_needs_the_capital_letter_inside_the_dialog() -> None:
         await until_async(lambda: source.executed, what="the request")
         assert source.executed == [(replace(fixtures.RESTART_PLAN, keep_cache=False), Overrides())]
         await until_async(lambda: isinstance(app.screen, Overview), what="the dialog closed")
+
+
+async def test_a_plan_that_comes_while_the_dialog_is_taken_down_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running("healthy") as (app, source, pilot):
+        made, asked, answer = source.plan, asyncio.Event(), asyncio.Event()
+
+        async def late(*arguments: Any) -> Any:
+            asked.set()
+            await answer.wait()
+            return await made(*arguments)
+
+        monkeypatch.setattr(source, "plan", late)
+        await pilot.press("r")
+        await asyncio.wait_for(asked.wait(), 10.0)
+        dialog = app.screen
+        await dialog.remove_children()
+        answer.set()
+        await until_async(lambda: all(worker.is_finished for worker in dialog.workers), what="the plan")
+
+        assert isinstance(app.screen, plan_module.PlanScreen), "an error in there would have ended the app"
 
 
 async def test_stop_takes_s_and_never_capital_r() -> None:

@@ -189,6 +189,8 @@ class PlanScreen(Dialog[None]):
         self._show()
 
     def _show(self) -> None:
+        if not self.query("#hints"):
+            return  # the plan came while the dialog, or the whole console, was being closed
         width, height = self.app.size
         dialog = self.query_one("#dialog")
         small = width <= 80 or height <= 24
