@@ -4,6 +4,7 @@
 #   make test         the tests; those that need root, sshd and LXC say why they are skipped
 #   make check        ruff, mypy, import-linter
 #   make bench        measures the budgets
+#   make soak         half an hour of everything that happens to a log, in a few minutes: does anything grow?
 #   make screenshots  the pictures of the README, from the running demo
 
 SHELL := /bin/bash
@@ -12,7 +13,7 @@ READY := .venv/.ready
 # Most of a test's time is waiting for real processes, so more workers than cores do no harm.
 PYTEST_ARGS ?= -n 3 --dist loadfile
 
-.PHONY: demo test check bench screenshots
+.PHONY: demo test check bench soak screenshots
 .DEFAULT_GOAL := test
 
 demo: $(READY)
@@ -31,6 +32,9 @@ check: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m tests.bench
+
+soak: $(READY)
+	@$(BIN)/python -m tests.soak
 
 screenshots: $(READY)
 	@$(BIN)/python -m screenshots

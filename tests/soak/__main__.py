@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.bench.lab import Lab
 from tests.bench.sizes import TINY
-from tests.soak.soaking import MOST_MB, Plan, Soak, grown, soak
+from tests.soak.soaking import Plan, Soak, grown, soak, too_much
 
 _LONG = Plan(minutes=30, burst_bytes=50_000_000, restart_each=10, cut_each=5, warm=10)
 
@@ -38,13 +38,13 @@ def main() -> int:
     if options.each:
         for size in work.sizes:
             print(size)
-    failed = False
+    found = grown(work.sizes, _LONG.warm)
+    over = too_much(found)
     print(f"{'who':10}{'what':14}{'before':>10}{'after':>10}")
-    for who, what, before, after in grown(work.sizes, _LONG.warm):
-        is_over = after - before > (MOST_MB[who] if what == "MB" else 0)
-        failed = failed or is_over
-        print(f"{who:10}{what:14}{before:10.1f}{after:10.1f}{'  GROWN' if is_over else ''}")
-    return 1 if failed else 0
+    for each in found:
+        who, what, before, after = each
+        print(f"{who:10}{what:14}{before:10.1f}{after:10.1f}{'  GROWN' if each in over else ''}")
+    return 1 if over else 0
 
 
 if __name__ == "__main__":
