@@ -271,6 +271,7 @@ class Watcher:
         if job.error:
             detail = f"the processes could not be looked through: discovery {job.error}"
             self._offer({"ev": "warn", "bt": procfs.boottime(), "reason": "unknown", "detail": detail})
+            self._hand_latest = time.monotonic()  # whom it was about was not seen: all are looked at next
         elif job.result is None:
             return  # nobody of a run among those who are new: all is as it was
         else:
