@@ -550,3 +550,18 @@ def test_what_stands_in_place_of_a_curve_wraps() -> None:
     view = chart_panel(Metric.TOK_S, fresh, {}, 30, 9, LOOK, narrow=True)
 
     assert " ".join(" ".join(text_of(line) for line in view[1:]).split()) == "the curve begins with the first step line"
+
+
+def test_a_stage_whose_end_nobody_saw_has_no_time_that_goes_on() -> None:
+    began_at = fixtures.NOW - 3600.0
+    stages = (
+        *(replace(each, state=StageState.UNKNOWN, took_s=None, began_at=began_at) for each in fixtures.DONE[:4]),
+        replace(fixtures.DONE[4], took_s=None, began_at=began_at, ended_at=None),
+    )
+    by_hand = replace(fixtures.HEALTHY, stages=stages)
+
+    row = text_of(draw_rail(by_hand, 100, LOOK, rows=1)[0])
+    rows = [text_of(line) for line in draw_rail(by_hand, 120, LOOK, rows=3)]
+
+    assert "1h" not in " ".join([row, *rows])
+    assert "? CUDA ─ ✓ steps" in row

@@ -39,13 +39,19 @@ def active_stage(snapshot: Snapshot) -> StageStatus | None:
     return next((s for s in snapshot.stages if s.state in (StageState.ACTIVE, StageState.LATE)), None)
 
 
+_UNENDED = (StageState.ACTIVE, StageState.LATE, StageState.UNKNOWN)
+
+
 def elapsed_s(stage: StageStatus, now: float) -> float | None:
-    """Time that a stage took or has taken so far; None before it began."""
+    """Time that a stage took or has taken so far; None before it began, and where nobody saw when it ended."""
     if stage.took_s is not None:
         return max(0.0, stage.took_s)
-    if stage.began_at is None:
+    ended_at = stage.ended_at
+    if ended_at is None and stage.state in _UNENDED:
+        ended_at = now
+    if stage.began_at is None or ended_at is None:
         return None
-    return max(0.0, (stage.ended_at if stage.ended_at is not None else now) - stage.began_at)
+    return max(0.0, ended_at - stage.began_at)
 
 
 def known_at(snapshot: Snapshot) -> float:

@@ -11,7 +11,7 @@ from console.ui.present.look import Glyphs, Look, stage_glyph
 from console.ui.present.spans import Line, Role, Span, View, cells, clip, faint, pad, whole_facts, whole_spans, width_of
 
 _MARGIN = 2
-_TIMELESS = (StageState.PENDING, StageState.NOT_REACHED, StageState.SKIPPED)
+_TIMELESS = (StageState.PENDING, StageState.NOT_REACHED, StageState.SKIPPED, StageState.UNKNOWN)
 # A progress bar in the rail needs this much.
 _BAR_CELL = 28
 _SHORT = {
