@@ -10,7 +10,9 @@ from console.state.series import Series
 GAP_S = 45.0
 """Nothing is drawn over a longer silence: coarse samples are 10 s apart, and one may be missing."""
 _SAME_S = 0.7
-_CAPACITY = 8192
+_CAPACITY = 2560
+"""The last ten minutes by the second, and before them twice what is drawn. There are three curves a GPU: each thousand
+points are 3 MB with eight of them."""
 
 
 def take(series: MutableMapping[str, Series], event: GpusEvent, at: float) -> None:
