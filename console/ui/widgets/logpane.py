@@ -30,6 +30,7 @@ from console.ui.source import LogSource
 from console.ui.widgets.lines import RoleStyles
 
 _STAMP = re.compile(r"^\[(?:\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(?:[.,]\d+)?\] ")
+_STRIPS_KEPT = 512  # ten screens; one takes 1.5 to 5 KB, and two screens have a pane
 _SHIFT = 16  # cells by which left and right move
 _FETCH, _FIND, _COUNT = "log-fetch", "log-find", "log-count"
 
@@ -80,7 +81,7 @@ class LogPane(RoleStyles, can_focus=True):
         self._log = log
         self.log_view = LogView(log, logs, self._changed)
         self._glyphs = glyphs
-        self._strips: LRUCache[_Key, Strip] = LRUCache(2048)
+        self._strips: LRUCache[_Key, Strip] = LRUCache(_STRIPS_KEPT)
         self._version = -1
         self._synced_end = log.end
         self._look = 0
