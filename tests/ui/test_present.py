@@ -323,6 +323,15 @@ def test_ages_turn_amber_from_three_periods_on(age: float, text: str, role: str)
     assert (span.text, span.role) == (text, role)
 
 
+@pytest.mark.parametrize(
+    ("mad", "of", "shown"),
+    [(190.0, 21_480.0, "±0.2"), (27.0, 12_900.0, "±0.03"), (3.0, 112.0, "±3"), (80.0, 900.0, "±80"),
+     (5_000.0, 1_210_000.0, "±0.01"), (90_000.0, 1_210_000.0, "±0.1"), (None, 1.0, ""), (1.0, None, "")],
+)  # fmt: skip
+def test_a_spread_has_the_unit_of_its_rate(mad: float | None, of: float | None, shown: str) -> None:
+    assert words.spread_of(mad, of) == shown
+
+
 def test_a_title_drops_facts_but_never_its_age() -> None:
     facts = [(Span("now 21.5K"),), (Span("steady 21.4K ±0.2"),)]
 

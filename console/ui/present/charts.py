@@ -123,7 +123,8 @@ def _rate_title(plotting: Plotting) -> _Facts:
         now = words.UNKNOWN if lost else "0" if stands else words.rate(rate.now)
         facts.append((faint("now "), Span(now)))
     if rate.steady is not None:
-        facts.append((faint("steady "), Span(f"{words.rate(rate.steady)} {words.spread_of(rate.mad)}".rstrip())))
+        spread = words.spread_of(rate.mad, rate.steady)
+        facts.append((faint("steady "), Span(f"{words.rate(rate.steady)} {spread}".rstrip())))
     if rate.baseline is not None:
         text = f"{words.rate(rate.baseline)} {rate.baseline_name}".rstrip()
         facts.append((faint(f"{look.glyphs.usual * 2} "), dim(text)))

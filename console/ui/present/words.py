@@ -73,11 +73,13 @@ def round_rate(value: float) -> str:
     return rate(value).replace(".0K", "K")
 
 
-def spread_of(value: float | None) -> str:
-    """A MAD in the unit of the value that it belongs to: `±0.2` beside `21.4K`."""
-    if value is None or not math.isfinite(value):
+def spread_of(mad: float | None, per_second: float | None) -> str:
+    """A MAD in the unit of the rate that it belongs to: `±0.2` and `±0.03` beside `21.4K`, `±3` beside `112`."""
+    if mad is None or per_second is None or not math.isfinite(mad):
         return ""
-    return f"±{value / 1000:.1f}" if value >= 50 else f"±{value:.0f}"
+    unit = next((size for mark, size in (("K", 1e3), ("M", 1e6)) if rate(per_second).endswith(mark)), 1.0)
+    digits = 0 if unit == 1.0 else 1 if mad / unit >= 0.05 else 2
+    return f"±{mad / unit:.{digits}f}"
 
 
 def number(value: float | None) -> str:
