@@ -17,7 +17,7 @@ from console.config import Gpus, Metrics, Target
 from console.engine import Engine, gpucurves
 from console.host import recorder
 from console.model import Snapshot, Verdict
-from console.protocol import Growth
+from console.protocol import GpusEvent, Growth, WireGpu
 from console.state.series import Series
 from tests.host.keeperlab import Lab, ended, reached
 from tests.waiting import until
@@ -109,6 +109,24 @@ def test_recorded_samples_stand_before_and_between_those_that_were_watched() -> 
     ]  # fmt: skip
     assert [p.opens for p in points] == [False, True, False, False, True, True, True]
     assert series["gpu_power:0"].points[0].value == 600.0
+
+
+@pytest.mark.parametrize("asked_first", [True, False], ids=["recorder first", "samples first"])
+def test_nothing_is_drawn_between_a_runs_end_and_the_console_that_came_later(asked_first: bool) -> None:
+    series: dict[str, Series] = {}
+    coarse = [0.0, 10.0, 20.0, 40.0]  # one is missing there, and it is still one curve
+    ended = [float(bt) for bt in range(50, 60)]
+    records = [Growth(k="gpu", bt=bt, gpus=[[0, 71 * GIB, 97, 600_000]]) for bt in (*coarse, *ended)]
+
+    if asked_first:
+        gpucurves.join(series, records, lambda bt: bt)
+    for at in (81.0, 82.0):
+        idle = WireGpu(i=0, used=0, util=0, power_mw=77_000)
+        gpucurves.take(series, GpusEvent(bt=at, source="nvml", gpus=(idle,)), at)
+    if not asked_first:
+        gpucurves.join(series, records, lambda bt: bt)
+
+    assert [point.at for point in series["gpu_memory:0"].points if point.opens] == [81.0]
 
 
 def test_recorder_is_sent_with_each_second_of_the_last_ten_minutes_and_coarser_before(tmp_path: Path) -> None:
