@@ -9,9 +9,9 @@ import asyncio
 import itertools
 import logging
 import random
+import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -20,17 +20,8 @@ from console import protocol
 from console.config import Metrics
 from console.engine import gpucurves, requests
 from console.engine.growth import GrowthIndex
-from console.engine.logflow import (
-    HEAD_BYTES,
-    LAST_BYTES,
-    PIECE_BYTES,
-    PIECES,
-    TAIL_BYTES,
-    WHOLE_BYTES,
-    LogFlow,
-    Shown,
-    Taken,
-)
+from console.engine.logflow import LAST_BYTES, TAIL_BYTES, WHOLE_BYTES, LogFlow, Shown, Taken
+from console.engine.outline import Part, ask_outline
 from console.engine.reading import AHEAD_BYTES, Reading
 from console.engine.replay import Replay
 from console.link import retries
@@ -54,15 +45,6 @@ _TAIL_LINES = 400
 _TAIL_EVERY_S = 0.25
 _NOTED_LINES = 64
 _NOTED_S, _NOTED_TRIES = 0.3, 8  # the keeper notes the log's size each quarter of a second, an old run's each second
-
-
-@dataclass(frozen=True, slots=True)
-class _Outline:
-    """What is read of a long log beside its end."""
-
-    head: bytes
-    pieces: list[tuple[int, bytes]]
-    """Offset and bytes at some places between."""
 
 
 class ErrorLine(NamedTuple):
@@ -95,6 +77,8 @@ class Following:
         )
         self._shown: deque[Shown] = deque()
         """What is in the buffer and was not understood yet."""
+        self._outline: deque[Part] = deque()
+        """What is to be understood before that."""
         self._buffer, self._series = buffer, series
         self._wanted: events.FollowLog | None = None
         self._bulk_up = False
@@ -161,6 +145,7 @@ class Following:
     def follow(self, wanted: events.FollowLog) -> None:
         self._wanted = wanted
         self._shown.clear()
+        self._outline.clear()
         self._reading.begin(AHEAD_BYTES)
         self._flow.begin(wanted.path, wanted.pid)
         self._attached = False
@@ -175,6 +160,7 @@ class Following:
         if self._wanted is not None and self._wanted.follow == effect.follow:
             self._wanted = None
             self._shown.clear()
+            self._outline.clear()
 
     def read_head(self, effect: events.ReadHead) -> None:
         started(self.tasks, self._tell_step_times(effect), "read-head")
@@ -205,7 +191,8 @@ class Following:
         outline, is_fresh = None, not self._flow.can_resume
         async with owned_tasks() as tasks:  # asked for together: a jump host makes each answer take a while
             noted = tasks.create_task(self._load_growth(wanted.run), name="recorder")
-            asked = tasks.create_task(self._ask_outline(wanted), name="outline") if not wanted.from_start else None
+            asks = is_fresh and not wanted.from_start
+            asked = tasks.create_task(self._ask_outline(wanted), name="outline") if asks else None
         growth = noted.result()
         if asked is not None:
             outline = asked.result()
@@ -213,11 +200,32 @@ class Following:
             # A young run's log is short, unless it floods: then its head and its end are enough, too.
             outline = await self._ask_outline(wanted)
         if outline is not None:
-            self._say_history(wanted, self._flow.take_head(outline.head, self._written_at, self._now()))
-            self._flow.take_between(outline.pieces, self._written_at, self._now())
+            self._outline = outline
         await self._request_follow(tail_bytes=self._tail_bytes if outline is not None else 0)
+        await self._understand_outline(wanted)
         if growth.last_bt is not None:
             self._feed(events.StepTimesKnown(at=self._now(), run=wanted.run, grew_bt=growth.last_bt))
+
+    async def _ask_outline(self, wanted: events.FollowLog) -> deque[Part] | None:
+        return await ask_outline(self._link, wanted.path, self._tail_bytes, _REQUEST_S)
+
+    async def _understand_outline(self, wanted: events.FollowLog) -> None:
+        """Understand it a part at a time, for half of the loop's time; the log's end is shown meanwhile, and waits."""
+        while self._outline:
+            began = time.thread_time()
+            part = self._outline[0]
+            if part.is_head:
+                self._say_history(wanted, self._head(part))
+            else:
+                self._flow.take_between([(part.offset, part.data)], self._written_at, self._now())
+            self._outline.popleft()
+            await asyncio.sleep(time.thread_time() - began)
+        self._reading.wake()
+
+    def _head(self, part: Part) -> tuple[Sample, ...]:
+        return self._flow.take_head(
+            part.data, self._written_at, self._now(), offset=part.offset, is_last=part.ends_head
+        )
 
     @property
     def _tail_bytes(self) -> int:
@@ -243,26 +251,6 @@ class Following:
         """Return when a line says that it was written, by the console's clock; None where it doesn't say."""
         stamp = read_stamp(text, self._zone_s)
         return stamp + self._wall_offset_s if stamp is not None else None
-
-    async def _ask_outline(self, wanted: events.FollowLog) -> _Outline | None:
-        """Ask for how a long log began, and for what stands at evenly spaced places between that and its end.
-
-        None where the log is to be read whole: it is short, isn't there, or is gone on with.
-        """
-        if self._flow.can_resume:
-            return None
-        head = protocol.LogRead(id=self._link.next_id(), path=wanted.path, offset=0, length=HEAD_BYTES)
-        between = protocol.LogSample(
-            id=self._link.next_id(), path=wanted.path, first=HEAD_BYTES, last=-self._tail_bytes, count=PIECES,
-            length=PIECE_BYTES, larger_than=WHOLE_BYTES,
-        )  # fmt: skip
-        async with owned_tasks() as tasks:
-            began = tasks.create_task(self._link.bulk_request(head, timeout_s=_REQUEST_S), name="head")
-            drawn = tasks.create_task(self._link.bulk_request(between, timeout_s=_REQUEST_S), name="between")
-        reply, data = began.result()
-        if not reply.ok or int(reply.data.get("size", len(data))) <= WHOLE_BYTES:
-            return None
-        return _Outline(data, _pieces(*drawn.result()))
 
     async def _tell_step_times(self, effect: events.ReadHead) -> None:
         """Answer ReadHead by what the keeper noted; a step that was seen just now is in its notes a moment later."""
@@ -309,7 +297,7 @@ class Following:
     def _understand(self, has_time: Callable[[], bool]) -> int | None:
         """Go on with the oldest of what was shown; return its bytes once it is done, None where nothing waits."""
         wanted = self._wanted
-        if not self._shown or wanted is None or not self._attached:
+        if not self._shown or wanted is None or not self._attached or self._outline:
             return None
         shown = self._shown[0]
         taken = self._flow.understand(shown, has_time)
@@ -456,18 +444,6 @@ class Following:
         """Return (line number from 1, byte offset, text); the number counts from where we began to read."""
         first = self._first_error
         return (first.number + 1, first.offset, first.text) if first is not None else None
-
-
-def _pieces(reply: protocol.Reply, data: bytes) -> list[tuple[int, bytes]]:
-    """Return the places of a LogSample's answer with what stands there; none where it was refused."""
-    if not reply.ok:
-        _log.warning("the middle of the log is not drawn: %s", reply.error)
-        return []
-    place, pieces = 0, []
-    for offset, length in zip(reply.data["offsets"], reply.data["sizes"], strict=True):
-        pieces.append((int(offset), data[place : place + int(length)]))
-        place += int(length)
-    return pieces
 
 
 def _how(ended: protocol.ExitRecord) -> str:

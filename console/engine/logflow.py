@@ -151,13 +151,18 @@ class LogFlow:
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 
-    def take_head(self, data: bytes, clock: Clock, now: float) -> tuple[Sample, ...]:
-        """Read the start of a log whose middle is left out: its first steps and what its header says."""
-        splitter = LineSplitter()
+    def take_head(
+        self, data: bytes, clock: Clock, now: float, *, offset: int = 0, is_last: bool = True
+    ) -> tuple[Sample, ...]:
+        """Read the start of a log whose middle is left out: its first steps and what its header says.
+
+        It may come in parts that begin with a line each.
+        """
         samples: list[Sample] = []
-        for line in splitter.feed(data, 0, now):
+        for line in LineSplitter(offset).feed(data, offset, now):
             samples += self._history(line, clock)
-        self._gap()
+        if is_last:
+            self._gap()
         return tuple(samples)
 
     def take_between(self, pieces: Iterable[tuple[int, bytes]], clock: Clock, now: float) -> None:

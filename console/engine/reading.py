@@ -63,6 +63,11 @@ class Reading:
         if self._next is None:
             self._go_on()
 
+    def wake(self) -> None:
+        """There is something to be understood that was held back."""
+        if self._next is None:
+            self._go_on()
+
     def pause(self, seconds: float) -> None:
         """Let others go first for a moment. Asked for again before the next turn it changes nothing: keys that are held
         down must not stop the log."""

@@ -12,6 +12,7 @@ import pytest
 
 from console import protocol
 from console.config import Metrics
+from console.engine import outline
 from console.engine.following import Following
 from console.engine.logflow import CREDIT_BYTES
 from console.link import retries
@@ -22,6 +23,8 @@ from console.state.logbuffer import EntryKind, LogBuffer
 from tests.waiting import until_async
 
 PATH = "/log"
+_PATIENCE_S = 30.0
+"""Thousands of lines on a busy machine."""
 
 
 @dataclass
@@ -32,12 +35,21 @@ class FakeLink:
     follows: list[protocol.LogFollow] = field(default_factory=list)
     credits: list[int] = field(default_factory=list)
     ids: int = 0
+    log: bytes = b""
 
     def next_id(self) -> int:
         self.ids += 1
         return self.ids
 
-    async def bulk_request(self, operation: protocol.LogFollow, timeout_s: float) -> tuple[protocol.Reply, bytes]:
+    async def bulk_request(
+        self, operation: protocol.LogFollow | protocol.LogRead | protocol.LogSample, timeout_s: float
+    ) -> tuple[protocol.Reply, bytes]:
+        if isinstance(operation, protocol.LogRead):
+            return protocol.Reply(re=operation.id, ok=True, data={"size": len(self.log)}), self.log[: operation.length]
+        if isinstance(operation, protocol.LogSample):
+            middle = len(self.log) // 2
+            data = {"offsets": [middle], "sizes": [operation.length]}
+            return protocol.Reply(re=operation.id, ok=True, data=data), self.log[middle:][: operation.length]
         self.follows.append(operation)
         if self.answers and not self.answers.pop(0):
             raise ConsoleError(Reason.LINK_TIMEOUT, "no answer to LogFollow within 15 s", Exit.LINK)
@@ -75,12 +87,13 @@ def _recorder(run: str) -> protocol.Recorder:
 
 
 @asynccontextmanager
-async def _following(*answers: bool) -> AsyncIterator[Stage]:
-    link, buffer, fed = FakeLink([*answers]), LogBuffer(), list[events.Event]()
+async def _following(*answers: bool, log: bytes = b"") -> AsyncIterator[Stage]:
+    """`log`: what is there of a run that has been going on for long."""
+    link, buffer, fed = FakeLink([*answers], log=log), LogBuffer(), list[events.Event]()
     found = Following(cast(Link, link), Metrics(), buffer, {}, fed.append, lambda: 100.0, _recorder)
     async with asyncio.TaskGroup() as tasks:
         found.tasks = tasks
-        found.follow(events.FollowLog(follow=1, path=PATH, pid=None, from_start=True, run="hand:1/2"))
+        found.follow(events.FollowLog(follow=1, path=PATH, pid=None, from_start=not log, run="hand:1/2"))
         found.bulk_up()
         yield Stage(link, found, buffer, fed)
         found.bulk_down()
@@ -179,12 +192,12 @@ def _log_of(steps: int) -> bytes:
 
 async def test_log_that_is_opened_is_shown_long_before_all_of_it_is_understood() -> None:
     async with _following(True) as stage:
-        await until_async(lambda: stage.link.follows)
+        await until_async(lambda: stage.link.follows, _PATIENCE_S)
         stage.chunk(_log_of(2500), 0)
 
-        await until_async(lambda: len(stage.lines) == 2500)
+        await until_async(lambda: len(stage.lines) == 2500, _PATIENCE_S)
         known = len(_steps(stage))
-        await until_async(lambda: len(_steps(stage)) == 2500)
+        await until_async(lambda: len(_steps(stage)) == 2500, _PATIENCE_S)
 
         assert known < 1250
         assert _steps(stage) == list(range(1, 2501))
@@ -194,20 +207,20 @@ async def test_log_that_is_opened_is_shown_long_before_all_of_it_is_understood()
 
 async def test_what_was_shown_before_a_cut_is_understood_when_the_host_is_heard_again() -> None:
     async with _following(True, True) as stage:
-        await until_async(lambda: stage.link.follows)
+        await until_async(lambda: stage.link.follows, _PATIENCE_S)
         log = _log_of(2501)
         last = log.rindex(b"step")
         stage.chunk(log[:last], 0)
-        await until_async(lambda: len(stage.lines) == 2500)
+        await until_async(lambda: len(stage.lines) == 2500, _PATIENCE_S)
 
         stage.following.bulk_down()
         fed = len(stage.fed)
         await asyncio.sleep(0.05)
         fed_while_down = stage.fed[fed:]
         stage.following.bulk_up()
-        await until_async(lambda: len(stage.link.follows) == 2)
+        await until_async(lambda: len(stage.link.follows) == 2, _PATIENCE_S)
         stage.chunk(log[last:], stage.link.follows[1].offset)
-        await until_async(lambda: len(_steps(stage)) >= 2501)
+        await until_async(lambda: len(_steps(stage)) >= 2501, _PATIENCE_S)
 
         assert not fed_while_down  # it would be taken for a word from the host
         assert _steps(stage) == list(range(1, 2502))
@@ -216,14 +229,38 @@ async def test_what_was_shown_before_a_cut_is_understood_when_the_host_is_heard_
 
 async def test_tail_ends_with_the_last_line_that_was_understood() -> None:
     async with _following(True) as stage:
-        await until_async(lambda: stage.link.follows)
+        await until_async(lambda: stage.link.follows, _PATIENCE_S)
         stage.chunk(_log_of(2500), 0)
 
-        await until_async(lambda: len(stage.lines) == 2500)
+        await until_async(lambda: len(stage.lines) == 2500, _PATIENCE_S)
         stage.following.tick()
         early, known = stage.of(events.LogTail)[0], _steps(stage)
-        await until_async(lambda: len(_steps(stage)) == 2500)
+        await until_async(lambda: len(_steps(stage)) == 2500, _PATIENCE_S)
 
         assert known[-1:] != [2500]
         assert [line.text.split("/")[0] for line in early.lines[-1:]] == [f"step {step}" for step in known[-1:]]
         assert stage.of(events.LogTail)[-1].lines[-1].text.startswith("step 2500/")
+
+
+async def test_end_of_a_long_log_is_shown_before_its_beginning_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outline, "WHOLE_BYTES", 100_000)
+    monkeypatch.setattr(outline, "HEAD_BYTES", 30_000)
+    log = _log_of(9000)
+    async with _following(True, log=log) as stage:
+        await until_async(lambda: stage.link.follows, _PATIENCE_S)
+        begin = log.index(b"step 8500/")
+        stage.chunk(log[begin:], begin)
+
+        await until_async(lambda: len(stage.lines) == 501, _PATIENCE_S)
+        known = _steps(stage)
+        await until_async(lambda: _steps(stage)[-1:] == [9000], _PATIENCE_S)
+
+        steps = [step or 0 for step in _steps(stage)]
+        assert len(known) < 500
+        assert steps == sorted(set(steps))  # of pieces between nothing is told
+        head = log[:30_000].count(b"\n")
+        assert steps == [
+            *range(1, head + 1),
+            *range(8501, 9001),
+        ]  # the first line may have a beginning that was not read
+        assert any(4000 < (point.step or 0) < 5000 for point in stage.following._series["loss"].points)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.demo.host import NAME, DemoHost
-from console.engine import Engine, following, logflow
+from console.engine import Engine, following, logflow, outline
 from console.engine.growth import GrowthIndex
 from console.headless import session
 from console.model import LogState, Stage, StageState, Verdict
@@ -69,7 +69,7 @@ def _end_of_step(engine: Engine, step: int) -> int:
 
 def _as_if_long(monkeypatch: pytest.MonkeyPatch, head: int) -> None:
     """Have the log's head, its middle and its end read each for itself, and the head be an hour old."""
-    monkeypatch.setattr(following, "HEAD_BYTES", head)
+    monkeypatch.setattr(outline, "HEAD_BYTES", head)
     for module in (following, logflow):
         monkeypatch.setattr(module, "TAIL_BYTES", 1024)
     monkeypatch.setattr("console.state.logword.YOUNG_S", 0.0)
