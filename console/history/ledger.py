@@ -38,14 +38,11 @@ _COLUMNS = Entry.__struct_fields__
 # What one console observed is not taken back by another that did not watch.
 _OBSERVED = frozenset(
     {
-        "first_step", "last_step", "total_steps", "cache", "steady_tok_s",
+        "stepping_s", "launch_s", "first_step_wall", "first_step", "last_step", "total_steps", "cache", "steady_tok_s",
         "steady_mad", "steady_n", "scope", "last_loss", "loss_state", "checkpoint_step", "queue_empty_pct",
         "queue_full_pct", "log_size",
     }
 )  # fmt: skip
-# Who comes late knows these by notes that may lie seconds behind: a later figure of them is never a better one.
-_EARLIEST = frozenset({"stepping_s", "launch_s", "first_step_wall"})
-_CLEARLY_S = 0.1
 _OWN = frozenset({"seq", "annotation"})
 """Not what a row says of itself."""
 # How it ended is better known to a console that read the log than to one that only has the record.
@@ -230,13 +227,6 @@ def _upsert() -> str:
             continue
         if name in _OBSERVED:
             sets.append((name, f"coalesce(excluded.{name}, {name})"))
-        elif name in _EARLIEST:
-            sets.append(
-                (
-                    name,
-                    f"iif(excluded.{name} < {name} - {_CLEARLY_S}, excluded.{name}, coalesce({name}, excluded.{name}))",
-                )
-            )
         elif name in _FLAGS:
             sets.append((name, f"max(excluded.{name}, {name})"))
         elif name in _JUDGED:

@@ -121,21 +121,6 @@ def test_what_was_observed_stays_when_somebody_writes_who_did_not_watch(path: Pa
     assert (row.stepped, row.stepping_s, row.launch_s, row.last_step) == (True, 96.0, 221.0, 300)
 
 
-def test_who_comes_late_makes_no_launch_longer(path: Path) -> None:
-    """Such a console goes by what the keeper noted, which may lie seconds behind the step."""
-    seen = Observed(stepped=True, stepping_s=0.4, launch_s=3.3, first_step_wall=1000.0)
-    late = Observed(stepped=True, stepping_s=8.5, launch_s=11.3, first_step_wall=1008.1, last_step=6000)
-    keep(path, entry(record(5), seen))
-    keep(path, entry(record(5), late))
-
-    row = rows(path)[0]
-
-    assert (row.stepping_s, row.launch_s, row.first_step_wall, row.last_step) == (0.4, 3.3, 1000.0, 6000)
-    keep(path, entry(record(6), late))
-    keep(path, entry(record(6), seen))
-    assert (rows(path)[0].stepping_s, rows(path)[0].launch_s) == (0.4, 3.3)
-
-
 def test_reason_of_a_console_that_read_the_log_stays(path: Path) -> None:
     judged = Observed(outcome="failed", failed_stage="cuda", reason="cuda_oom", detail="out of memory")
     keep(path, entry(ended(5), judged))
