@@ -30,7 +30,6 @@ from . import (
 )
 
 _PROGRAM = ("start.py", "start.bin")
-_CLAIM = "taken"
 
 
 def main(run_dir: str) -> None:
@@ -52,8 +51,9 @@ def main(run_dir: str) -> None:
 
 def _claim(run_dir: str) -> bool:
     """Be the only keeper that this directory ever has: a slow service manager may start a second one."""
+    path = os.path.join(run_dir, request.CLAIM)
     try:
-        os.close(os.open(os.path.join(run_dir, _CLAIM), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     except FileExistsError:
         return False
     return True

@@ -63,7 +63,9 @@ class Launches:
             return records.load(directory, boot)
 
         unit = None
-        if not resent:
+        if resent and startkeeper.is_taken(directory):
+            pass  # its keeper has a word to say, or has said it
+        elif not resent or not startkeeper.is_asked(directory):
             known = {
                 "replaced_name": replaced.get("name") if replaced else None,
                 "gpu_sample": sample,
@@ -72,6 +74,12 @@ class Launches:
             }
             startkeeper.write_request(directory, operation, known)
             unit = startkeeper.unit_name(spec["target"], run)
+        else:
+            # The agent that made the directory was lost before it started a keeper, or has just done so: of two
+            # keepers one carries the request out.
+            unit = startkeeper.unit_name(spec["target"], run)
+        if unit is not None:
+            startkeeper.write_program(directory)
         self._starts[operation["id"]] = startkeeper.Start(directory, read, unit)
         return None
 

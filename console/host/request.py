@@ -15,6 +15,8 @@ from . import files
 
 NAME = "request.json"
 CONTROL = "control"
+CLAIM = "taken"
+"""Made by the one keeper that carries the request out: who comes second ends."""
 WITHDRAWN_BT = 0.0
 """As the time of expiry: nobody waits for it any more."""
 _MAX_LINE_BYTES = 4096  # PIPE_BUF: a line is written whole or not at all

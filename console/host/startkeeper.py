@@ -80,7 +80,7 @@ def make_run_dir(state: str, target: str, run: str) -> Optional[str]:
 
 
 def write_request(directory: str, operation: Dict[str, Any], known: Dict[str, Any]) -> None:
-    """Write request.json and the program. `known`: what the agent adds to the operation. Raises: NotStarted."""
+    """Write request.json. `known`: what the agent adds to the operation. Raises: NotStarted."""
     now_bt = procfs.boottime()
     asked = {key: value for key, value in operation.items() if key not in ("op", "id")}
     asked.update(known)
@@ -92,10 +92,27 @@ def write_request(directory: str, operation: Dict[str, Any], known: Dict[str, An
     )
     try:
         files.write_json(directory, request.NAME, asked)
-        for name, content in zip(("start.bin", "start.py"), reversed(loader.program())):
-            _write_new(os.path.join(directory, name), content)
     except OSError as error:
         raise NotStarted("state_dir_unusable", f"{directory}: {error.strerror}") from error
+
+
+def write_program(directory: str) -> None:
+    """Write what a keeper is started from. Raises: NotStarted."""
+    try:
+        for name, content in zip(("start.bin", "start.py"), reversed(loader.program())):
+            _replace(os.path.join(directory, name), content)
+    except OSError as error:
+        raise NotStarted("state_dir_unusable", f"{directory}: {error.strerror}") from error
+
+
+def is_asked(directory: str) -> bool:
+    """Whether the request stands there, whole."""
+    return files.read_json(directory, request.NAME) is not None
+
+
+def is_taken(directory: str) -> bool:
+    """Whether a keeper has begun to carry it out. If not, its agent may have been lost before it could start one."""
+    return os.path.lexists(os.path.join(directory, request.CLAIM))
 
 
 def withdraw(directory: str) -> None:
@@ -109,10 +126,13 @@ def withdraw(directory: str) -> None:
             pass  # it expires by itself within its time
 
 
-def _write_new(path: str, content: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+def _replace(path: str, content: bytes) -> None:
+    """Whole or not at all: another agent may be at it, or have been lost amid it."""
+    part = f"{path}.{os.urandom(4).hex()}"
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(content)
+    os.rename(part, path)
 
 
 # -- the process ------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from console import protocol
-from console.host import loader, lock, procfs, records, startkeeper
+from console.host import files, loader, lock, procfs, records, startkeeper
 from tests.host.agentprocess import Agent, awaited, pythons
 
 TRAINER = "import sys, time\nfor step in range(100000):\n    print('step', step, flush=True)\n    time.sleep(0.05)\n"
@@ -255,6 +255,31 @@ def test_killing_the_agent_in_the_middle_harms_no_restart(site: Site) -> None:
     assert run.id == "r-1"
     assert again.ok
     assert again.data["run"] == "r-1"
+
+
+@pytest.mark.parametrize("left", ["nothing", "the request", "a piece of the program"])
+def test_a_request_whose_agent_was_lost_before_it_started_a_keeper_is_carried_out_once(site: Site, left: str) -> None:
+    directory = site.state / "targets" / "t" / "runs" / "r-1"
+    with Agent() as agent:
+        agent.watch(site.spec(), site.state)
+        plan = site.plan(agent)
+        directory.mkdir(mode=0o700, parents=True)
+        if left != "nothing":
+            asked = {"request": "r-1", "action": "restart", "spec": msgspec.to_builtins(site.spec()), "name": plan.name}
+            now_bt = procfs.boottime()
+            asked |= {"log_path": plan.log_path, "replaces": [], "operator": "anna", "origin": "jump"}
+            asked |= {"accepted_wall": time.time(), "accepted_bt": now_bt, "expires_bt": now_bt + 60}
+            files.write_json(str(directory), "request.json", asked | {"boot": procfs.boot_identity()})
+        if left == "a piece of the program":
+            (directory / "start.bin").write_bytes(b"?")
+
+        first = site.execute(agent, "r-1", plan)
+        again = site.execute(agent, "r-1", plan)
+        run = awaited(run_is(agent, "running"), 10.0)
+
+    assert (first.ok, again.ok, run.id) == (True, True, "r-1"), (first, again)
+    assert run.keeper is not None
+    assert first.data["keeper"]["pid"] == again.data["keeper"]["pid"] == run.keeper.pid
 
 
 def test_secrets_stand_in_no_process_list_and_not_in_the_plan(site: Site) -> None:
