@@ -8,6 +8,7 @@ import sys
 import zlib
 from pathlib import Path
 
+import pynvml
 import pytest
 
 from console.host import loader
@@ -36,6 +37,21 @@ def test_what_goes_from_our_modules_is_no_code() -> None:
         source = path.read_text("utf-8")
 
         assert ast.dump(ast.parse(without_remarks(source))) == ast.dump(ast.parse(source)), path
+
+
+def test_no_module_says_anything_else_without_its_remarks() -> None:
+    """A text within a module, a shell script for one, may have lines that begin like a remark."""
+    sources = [path.read_text("utf-8") for path in Path(loader.__file__).parent.glob("*.py")]
+    sources.append(Path(pynvml.__file__).read_text("utf-8"))
+
+    assert len(sources) > 50
+    for source in sources:
+        assert _meaning(without_remarks(source)) == _meaning(source)
+
+
+def _meaning(source: str) -> str:
+    """The module with its line numbers, by which tracebacks are told."""
+    return ast.dump(ast.parse(source), include_attributes=True)
 
 
 def test_entry_line_carries_any_argument_as_one_line_of_ascii() -> None:
