@@ -109,7 +109,12 @@ def _open(lab: Lab, size: int, viewers: Sequence[str]) -> _Opened:
             _console(lab, lab.console(target, columns=120, rows=36), started, console, has_middle=size > 0)
             _other(["tail", "-n", "50", "-F", path], tail)
         for name, command in _peers(viewers, path).items():
-            _other(command, found.peers.setdefault(name, _Seen()))
+            seen = _Seen()
+            try:
+                _other(command, seen)
+                found.peers[name] = seen
+            except TimeoutError:
+                print(f"{name} has not shown the end of {found.name} within {_PEER_S:g} s: left out", file=sys.stderr)
         return found
     finally:
         lab.stop(target)
