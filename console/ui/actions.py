@@ -7,6 +7,7 @@ doesn't grey out. What an action does stands in the screen, as `act_<id>`; the a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from textual.binding import Binding
 
@@ -74,6 +75,7 @@ def bindings(actions: Iterable[Action] = ACTIONS) -> list[Binding]:
     return found
 
 
+@lru_cache(maxsize=16)  # asked each time log lines are painted
 def footer_keys(situation: Situation) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return key and label of what the footer shows: those that may go, those that never do."""
     shown = [a for a in offered(situation) if a.footer is not None and a.footer(situation)]
