@@ -25,7 +25,8 @@ def build_payload() -> bytes:
 
     Raises: ModuleNotFoundError where our dependency nvidia-ml-py is not installed.
     """
-    packed = zlib.compress(json.dumps(_sources(), sort_keys=True).encode("ascii"), 6)  # 9 takes twice as long for 1 %
+    # 7 takes 8 ms more than 6 for half a percent of the wire, 9 twice as long for half a percent more.
+    packed = zlib.compress(json.dumps(_sources(), sort_keys=True).encode("ascii"), 7)
     return loader.assemble(base64.b64encode(packed))
 
 
