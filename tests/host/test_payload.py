@@ -32,13 +32,6 @@ def test_remarks_go_but_for_those_that_say_whose_a_module_is() -> None:
     assert lean == "# Copyright (c) Somebody\n# as follows\n\nx = 1  # one\n\nif x:\n\n    y = 2\n"
 
 
-def test_what_goes_from_our_modules_is_no_code() -> None:
-    for path in sorted(Path(loader.__file__).parent.glob("*.py")):
-        source = path.read_text("utf-8")
-
-        assert ast.dump(ast.parse(without_remarks(source))) == ast.dump(ast.parse(source)), path
-
-
 def test_no_module_says_anything_else_without_its_remarks() -> None:
     """A text within a module, a shell script for one, may have lines that begin like a remark."""
     sources = [path.read_text("utf-8") for path in Path(loader.__file__).parent.glob("*.py")]
