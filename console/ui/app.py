@@ -24,6 +24,7 @@ from console.reasons import ConsoleError
 from console.resources import stylesheet_path
 from console.ui import plot, terminal
 from console.ui.chronicle import Chronicle
+from console.ui.driver import TerminalDriver
 from console.ui.palette import Commands, ExtraCommand
 from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
@@ -92,7 +93,7 @@ class ConsoleApp(App[str]):
     ) -> None:
         theme = choose_theme(os.environ, light=light)
         # Said at once: Textual chooses its filter for NO_COLOR before it knows our themes.
-        super().__init__(ansi_color=True if theme == ANSI else None)
+        super().__init__(driver_class=TerminalDriver, ansi_color=True if theme == ANSI else None)
         self._source = source
         self.read_only = read_only
         self.ascii_only = ascii_only

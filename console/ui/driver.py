@@ -1,0 +1,68 @@
+"""Textual's driver for a terminal that can go away: whoever closes the window leaves no process behind.
+
+A terminal that hangs up sends SIGHUP and SIGCONT, fails each write, and is at its end for each read. Of its own
+Textual's driver takes that SIGCONT for the end of a suspension: it starts its threads a second time, of which the first
+are never ended; and once a write has failed, nobody empties its full queue, in which the end of the app then waits for
+ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import IO, Any, cast
+
+from textual.drivers.linux_driver import LinuxDriver
+
+
+class TerminalDriver(LinuxDriver):
+    """Ends the app when the terminal is gone, and begins anew what a stop from outside has interrupted."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        assert self._file is not None
+        self._file = cast(Any, _Output(self._file, self._lost))
+
+    def _lost(self) -> None:
+        """Called by the thread that writes, maybe when all is over."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._app.exit)
+
+    def _sigcont_application(self, *_signal: Any) -> None:
+        """Not in the handler itself: it can interrupt what holds the queue's lock."""
+        self._loop.call_soon_threadsafe(self._go_on)
+
+    def _go_on(self) -> None:
+        if not self._auto_restart or not os.isatty(self.fileno):
+            return
+        if not self._must_signal_resume:  # by SIGSTOP: the threads live, and others used the terminal
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        self.resume_application_mode()
+
+
+class _Output:
+    """What is written to a terminal; what comes after that is gone is dropped."""
+
+    def __init__(self, file: IO[str], lost: Callable[[], None]) -> None:
+        self._file, self._lost = file, lost
+        self._is_gone = False
+
+    def write(self, text: str) -> None:
+        self._try(lambda: self._file.write(text))
+
+    def flush(self) -> None:
+        self._try(self._file.flush)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def _try(self, work: Callable[[], object]) -> None:
+        if self._is_gone:
+            return
+        try:
+            work()
+        except OSError:
+            self._is_gone = True
+            self._lost()
