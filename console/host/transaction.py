@@ -246,6 +246,7 @@ class Transaction:
         self._killed_bt = procfs.boottime()
         self._gpus.start()  # unless it runs: nobody may have been there to be told to die
         warning = gpuwatch.await_release(self._gpus, release, self._tell_killing, self._pump_while_killing)
+        self._note_freeze()  # on thaw all may be over before the next look
         freed = release.freed_bytes
         number = max(ended, len(victims))
         detail = "%s gone%s%s" % (

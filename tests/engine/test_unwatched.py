@@ -72,6 +72,11 @@ async def test_what_a_run_came_to_is_known_though_nobody_watched_it(target: Targ
             return run is not None and run.alive is False and engine.can_look
 
         await until_async(is_over, 20.0, "it is over, and its log can be read")
+
+        async def is_read() -> bool:
+            return (await engine.archive.run(run.run_id))[0].last_step is not None
+
+        await until_async(is_read, 20.0, "its log is read")
         row, curves = await engine.archive.run(run.run_id)
 
     last, loss = _steps(log)[-1]

@@ -87,8 +87,11 @@ async def test_follow_that_is_answered_too_late_is_asked_again_and_no_line_comes
             await engine.execute(await engine.plan("restart"))
             # The agent is there and doesn't answer: told, though the connection itself is up.
             waits = await reach(engine, lambda now: now.log.lost is not None, 10)
-            asked = ("LogFollow", "LogRead", "Recorder")  # on the log's connection, whichever is due
-            assert any(f"no answer to {each} " in (waits.log.lost or "") for each in asked), waits.log.lost
+            # On the log's connection, whichever is due; on a busy machine it is missed before anything is asked.
+            told = [f"no answer to {each} " for each in ("LogFollow", "LogRead", "Recorder")] + [
+                "no word from the host"
+            ]
+            assert any(words in (waits.log.lost or "") for words in told), waits.log.lost
         await until_async(lambda: _texts(engine)[-1:] == [f"line {_LINES} of many"], 40, "the last line")
 
         assert _texts(engine) == [f"line {number} of many" for number in range(1, _LINES + 1)]

@@ -866,7 +866,10 @@ def _falls_ill(case: Case, scene: Scene) -> None:
 
     async def play() -> Snapshot:
         async with training.engine(training.config(log=log)) as engine:
-            await reach(engine, lambda now: now.verdict == Verdict.STEPPING and now.progress.stall_budget_s == 1.5)
+            # Learned, though a machine that is busy had a step wait for a second.
+            await reach(
+                engine, lambda now: now.verdict == Verdict.STEPPING and 1.5 <= now.progress.stall_budget_s < 5.0
+            )
             await reach(engine, lambda now: now.gpus.at is not None and now.gpus.gpus[0].power_w > 400)
             await asyncio.sleep(5.2)  # as many GPU samples of a run that steps as the usual power needs
             training.fault(fault)
