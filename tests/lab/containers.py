@@ -105,7 +105,7 @@ class Container:
         """Return a file's text, empty where there is no such file (yet)."""
         try:
             return self.path(inside).read_text(errors="replace")
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # also: a process that has ended since it was opened
             return ""
 
     def copy_in(self, source: Path, inside: str) -> None:
