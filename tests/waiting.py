@@ -7,11 +7,14 @@ from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
+PATIENCE_S = 20.0
+"""What comes true within milliseconds here may take seconds where three workers share two busy cores."""
+
 # 10 ms: short beside every budget that a test measures, long enough to leave a shared core to the process waited for.
 _POLL_S = 0.01
 
 
-def until(predicate: Callable[[], T], timeout_s: float = 5.0, what: str = "") -> T:
+def until(predicate: Callable[[], T], timeout_s: float = PATIENCE_S, what: str = "") -> T:
     """Call `predicate` until it returns something true, and return that.
 
     Raises: AssertionError naming `what` and the last value when `timeout_s` has passed.
@@ -27,10 +30,10 @@ def until(predicate: Callable[[], T], timeout_s: float = 5.0, what: str = "") ->
 
 
 @overload
-async def until_async(predicate: Callable[[], Awaitable[T]], timeout_s: float = 5.0, what: str = "") -> T: ...
+async def until_async(predicate: Callable[[], Awaitable[T]], timeout_s: float = PATIENCE_S, what: str = "") -> T: ...
 @overload
-async def until_async(predicate: Callable[[], T], timeout_s: float = 5.0, what: str = "") -> T: ...
-async def until_async(predicate: Callable[[], Any], timeout_s: float = 5.0, what: str = "") -> Any:
+async def until_async(predicate: Callable[[], T], timeout_s: float = PATIENCE_S, what: str = "") -> T: ...
+async def until_async(predicate: Callable[[], Any], timeout_s: float = PATIENCE_S, what: str = "") -> Any:
     """Do as `until` does without blocking the event loop; `predicate` may be a coroutine function.
 
     Raises: AssertionError naming `what` and the last value when `timeout_s` has passed.

@@ -1,6 +1,7 @@
 """Runs that have ended while no console was there: the ledger gets what their logs and their keepers' notes tell.
 
-Each is looked at once; one that a console has watched for its GPUs alone.
+Each is looked at once; one whose usual speed a console has seen for its GPUs alone. That a console has seen steps is
+not enough: one that was opened afterwards has read the end of the log, and knows of no rate of a run that is over.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Unwatched:
     async def _look_at(self, record: RunRecord, known: Entry | None, shared: set[str]) -> tuple[Entry, Curves]:
         notes, roles = await self._recorded(record.id), self._target.gpus.roles
         path = record.log.path if record.log is not None else None
-        if (known is not None and known.stepped) or path is None or path in shared:
+        if (known is not None and known.steady_tok_s is not None) or path is None or path in shared:
             return rebuilt(record, notes, roles, known=known)
         try:
             place, size_bytes = await self._placed(record, path)

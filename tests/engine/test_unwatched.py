@@ -15,6 +15,7 @@ from console.config import Stop, Target
 from console.demo.host import NAME, DemoHost
 from console.engine import Engine
 from console.history.entry import Entry
+from console.history.ledger import opened
 from console.history.samples import Curves
 from console.history.unwatched import gpu_digests, rebuilt
 from console.model import Accepted
@@ -73,8 +74,15 @@ async def test_what_a_run_came_to_is_known_though_nobody_watched_it(target: Targ
 
         await until_async(is_over, 20.0, "it is over, and its log can be read")
 
+        def end_was_read() -> bool:
+            with opened(tmp_path / "fresh.sqlite3") as book:
+                row = book.entry(book.place_of(NAME) or "", NAME, run.run_id)
+            return row is not None and row.stepped
+
+        await until_async(end_was_read, 20.0, "it has noted by itself what the log's end proves")
+
         async def is_read() -> bool:
-            return (await engine.archive.run(run.run_id))[0].last_step is not None
+            return (await engine.archive.run(run.run_id))[0].log_size is not None
 
         await until_async(is_read, 20.0, "its log is read")
         row, curves = await engine.archive.run(run.run_id)

@@ -92,9 +92,7 @@ class Sshd:
         """Return the server's session processes, one or two for each connection; none of the commands that they run."""
         if self._process is None:
             return []
-        return [
-            pid for pid in descendants(self._process.pid) if argv_of(pid)[:1] and argv_of(pid)[0].startswith("sshd:")
-        ]
+        return [pid for pid in descendants(self._process.pid) if "".join(argv_of(pid)[:1]).startswith("sshd:")]
 
     def cut(self) -> int:
         """KILL every session process: each connection is reset at once. Return how many there were."""
@@ -186,7 +184,7 @@ def end_listener(pid_file: Path) -> None:
         _kill(
             [
                 pid,
-                *(child for child in descendants(pid) if argv_of(child)[:1] and argv_of(child)[0].startswith("sshd:")),
+                *(child for child in descendants(pid) if "".join(argv_of(child)[:1]).startswith("sshd:")),
             ]
         )
 
