@@ -1,7 +1,7 @@
 """The agent: eyes on the training host for one console, alive only as long as that console speaks.
 
 One thread, one loop over descriptors; operations come in on stdin, replies and events go out on stdout (the words
-are console/protocol.py's), prose goes to stderr. It starts keepers and otherwise only reads. It ends at the end of
+are console/protocol's), prose goes to stderr. It starts keepers and otherwise only reads. It ends at the end of
 stdin, on `bye`, when nobody reads any more, and when no line has come for the time of its lease; a wedged one is ended
 by the kernel's timer. Nothing here may block: what could is a background.Job.
 """

@@ -1,6 +1,6 @@
 """Answers to operations: one reply each, a refusal with a reason of the catalogue, warnings on the side.
 
-Only the agent's parts import this module; what the fields mean is in console/protocol.py.
+Only the agent's parts import this module; what the fields mean is in console/protocol.
 """
 
 from __future__ import annotations

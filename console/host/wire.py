@@ -1,6 +1,6 @@
 """The agent's two ends of the wire: operations in, replies and events out; neither ever blocks.
 
-Lines of JSON as console/protocol.py describes them. What is too long or garbled is counted and dropped; what can't be
+Lines of JSON as console/protocol describes them. What is too long or garbled is counted and dropped; what can't be
 sent in time is dropped by kind: telemetry first, replies never.
 """
 
