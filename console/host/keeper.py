@@ -2,7 +2,7 @@
 
 `main` is its entry (`start.py keeper RUN_DIR`). Whatever it will ever import is imported by the time its run lives,
 since Python may be upgraded under a keeper that is days old: what isn't needed before the spawn by `later`. The deeds
-are in transaction.py and vigil.py; here is their order, and what a failure becomes.
+are in the stages (see transaction.py) and vigil.py; here is their order, and what a failure becomes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import sys
 from typing import Any, Dict, Optional
 
 from . import (
+    admission,
+    cachestage,
     detach,
     exitrecord,
     files,
     gpuwatch,
     journal,
+    killstage,
     loader,
     lock,
     loginenv,
@@ -26,6 +29,7 @@ from . import (
     request,
     secretenv,
     spawn,
+    spawnstage,
     transaction,
 )
 
@@ -79,9 +83,10 @@ class Keeper:
         self._gpus.know(asked.gpu_sample)
         self._control = request.Control(asked.run_dir)
         self._journal = journal.Journal(asked.run_dir, self._first_status(), self._record)
-        self._transaction = transaction.Transaction(
-            asked, self._journal, self._gpus, self._lock, self._pump, self._meanwhile
-        )
+        spared = frozenset([os.getpid(), *procfs.ancestors(os.getpid())])
+        self._task = transaction.Transaction(asked, self._journal, self._gpus, self._lock, self._pump, spared)
+        self._killing = killstage.Killing(self._task, self._meanwhile)
+        self._clearing = cachestage.Clearing(self._task)
         self._login: Optional[loginenv.LoginEnv] = None
         self._cancelled = self._is_whole = False
 
@@ -91,7 +96,7 @@ class Keeper:
                 self._gpus.start()  # a first sample takes its time; it is needed before anything is killed
             if not self._asked.replaces and self._asked.action == "restart":
                 self._login = loginenv.LoginEnv()  # no death to wait for meanwhile
-            self._transaction.take()
+            admission.Admission(self._task).take()
             self._replace()
         except transaction.Refused as error:
             self._journal.set(state="refused", reason=error.reason, detail=error.detail)
@@ -105,7 +110,7 @@ class Keeper:
             raise
         finally:
             self._lock.release()
-            self._transaction.close()
+            self._clearing.close()
             self._gpus.close()
             self._prune()
             if self._login is not None:
@@ -115,14 +120,14 @@ class Keeper:
         restart = self._asked.action == "restart"
         if restart:
             exitrecord.reserve(self._asked.run_dir)
-        self._transaction.kill()
+        killed = self._killing.kill()
         if not restart:
             self._journal.set(state="stopped")
             return
         if self._login is None:
             self._login = loginenv.LoginEnv()
         self._gpus.start()
-        self._transaction.clear()
+        self._clearing.clear()
         assert self._login is not None
         env = spawn.run_environment(
             self._login.get(),
@@ -136,7 +141,7 @@ class Keeper:
         detach.become_subreaper()
         memory = oom.OomWatch()
         self._write_run(env, None)
-        spawned = self._transaction.spawn(env, self._oom_score_adj)
+        spawned = spawnstage.Spawning(self._task, killed).spawn(env, self._oom_score_adj)
         self._journal.set(
             main=_ident(spawned.main),
             spawned_bt=spawned.bt,
@@ -154,6 +159,7 @@ class Keeper:
 
     def _meanwhile(self) -> None:
         """What takes a moment and is needed once the old run is dead: begun when it has been told to die."""
+        self._clearing.ready()
         self._gpus.start()
         if self._asked.action == "restart":
             self._login = self._login or loginenv.LoginEnv()
@@ -213,7 +219,7 @@ class Keeper:
         name = (files.read_json(self._asked.other_run_dir(self._asked.replaced_id), journal.NAME) or {}).get("name")
         return name if isinstance(name, str) else None
 
-    def _write_run(self, env: Dict[str, str], spawned: Optional[transaction.Spawned]) -> None:
+    def _write_run(self, env: Dict[str, str], spawned: Optional[spawnstage.Spawned]) -> None:
         """Write run.json: what is executed, before and (with identities) after."""
         asked = self._asked
         declared = secretenv.masked(asked.spec.get("env") or {}, secretenv.state_key(asked.state_dir))

@@ -6,7 +6,7 @@ zlib, base64), runs this module's source and calls `start`. Which entry runs is 
 
 The pack is kept here, so that an agent can write it down once more for a keeper, as two files: a short start.py, and
 start.bin beside it with the pack and the modules compiled. Compiling them takes longer than all that a keeper does
-before it kills anything (40 ms, pynvml 60 ms more), reading a megabyte of Python text 10 ms; the sources are unpacked
+before it kills anything (40 ms), reading a megabyte of Python text 10 ms; the sources are unpacked
 only where compiled code is missing or a traceback is to be told.
 """
 
@@ -47,8 +47,6 @@ if _version == sys.implementation.cache_tag + sys.version:
     exec(marshal.loads(_codes["dflash_host.loader"]), _loader.__dict__)
     _loader.start(_loader, DFLASH_PACK, {}, (sys.argv[1], sys.argv[2:]), _codes)
 """
-
-_LARGE_CHARS = 100_000
 
 pack: bytes = b""
 """The pack that this process was started from; empty where the modules came from files."""
@@ -99,8 +97,7 @@ class MemoryImporter:
     def get_code(self, fullname: str) -> Any:
         if fullname in self._codes:
             return marshal.loads(self._codes[fullname])
-        source = self.get_source(fullname)
-        return _compile_apart(fullname, source) if len(source) > _LARGE_CHARS else _compile(fullname, source)
+        return _compile(fullname, self.get_source(fullname))
 
 
 def compile_all() -> str:
@@ -120,30 +117,6 @@ def keep_compiled(text: str) -> None:
 
 def _compile(name: str, source: str) -> Any:
     return compile(source, _file_name(name), "exec", dont_inherit=True)
-
-
-def _compile_apart(name: str, source: str) -> Any:
-    """Compile in a child: the compiler's memory, 12 MB for pynvml, would stay with this process for good."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(reader)  # else a killed parent's child would wait for ever for itself to read
-            with os.fdopen(writer, "wb") as pipe:
-                pipe.write(marshal.dumps(_compile(name, source)))
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        raw = pipe.read()
-    try:
-        os.waitpid(child, 0)
-    except ChildProcessError:
-        pass  # whoever reaps everything was first
-    try:
-        return marshal.loads(raw)
-    except (ValueError, EOFError, TypeError):
-        return _compile(name, source)  # the child says why it could not
 
 
 def _version() -> str:

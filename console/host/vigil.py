@@ -28,6 +28,7 @@ from . import (
     request,
     runlog,
     runtree,
+    spawnstage,
     transaction,
 )
 
@@ -59,7 +60,7 @@ class Vigil:
         control: request.Control,
         target_lock: lock.TargetLock,
         memory: oom.OomWatch,
-        spawned: transaction.Spawned,
+        spawned: spawnstage.Spawned,
     ) -> None:
         self._asked = asked
         self._journal = written

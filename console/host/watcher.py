@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from . import (
-    background,
-    cudaenv,
-    discover,
+    deathwatch,
     files,
-    gpu,
     gpueyes,
-    holders,
+    gpuowners,
     lock,
-    naming,
-    newcomers,
     notify,
     otherfile,
     procfs,
     records,
+    strangers,
     tree,
 )
 
@@ -38,13 +34,6 @@ CALM_AFTER_S = 30.0
 ALERT_LOOK_S = 0.005
 ALERT_FOR_S = 0.5
 THOROUGH_S = 2.0
-HAND_S = 2.0
-HAND_AT_MOST_S = 30.0
-"""Discovery is repeated after this in any case: not everything that makes a run of a process shows from outside."""
-HAND_TIMEOUT_S = 5.0
-_HAND_PAUSE_S = 0.2
-
-Ident = Tuple[int, int]
 
 
 class Watcher:
@@ -67,51 +56,43 @@ class Watcher:
         self._look: Optional[tree.Look] = None
         self._other = otherfile.OtherFile()
         self._gpus = gpueyes.GpuEyes(self.simulated, self.interval_s)
-        self._holders = holders.Holders()
-        self._cuda_env = cudaenv.CudaEnv()
-        self._peak: Dict[int, int] = {}
+        self._owners = gpuowners.GpuOwners()
         self._whose: Any = None
         self._live: Optional[records.Record] = None
-        self._hand: List[Dict[str, Any]] = []
-        self._hand_job: Optional[background.Job] = None
-        self._hand_known = not self.spec.get("match")
-        self._newcomers = newcomers.Newcomers()
+        self._strangers = strangers.Strangers(self.spec)
         self._ears = notify.Ears()
-        self._pidfds: Dict[int, Ident] = {}
-        self._watched: Set[Ident] = set()
-        self._without_pidfd: Set[Ident] = set()
+        self._deaths = deathwatch.DeathWatch()
         self._told: Any = None
         self._told_older: Any = None
         self._dirty = True
         now = time.monotonic()
         self._alert_until, self._changed_at, self._holder_at, self._looked_at = 0.0, now, now, 0.0
         self._holder: Optional[Dict[str, Any]] = None
-        self._look_at = self._thorough_at = self._procs_at = self._hand_at = self._hand_latest = now
+        self._look_at = self._thorough_at = self._procs_at = now
 
     # -- for the loop ---------------------------------------------------------------------------------------------
 
     def fds(self) -> List[int]:
-        jobs = [self._hand_job.fd if self._hand_job else -1, self._other.fd]
-        return [*self._pidfds, *self._gpus.fds(), *(fd for fd in jobs if fd >= 0), *self._ears.fds()]
+        jobs = [self._strangers.fd, self._other.fd]
+        return [*self._deaths.fds(), *self._gpus.fds(), *(fd for fd in jobs if fd >= 0), *self._ears.fds()]
 
     def due(self) -> float:
         """When to step again at the latest, on the monotonic clock."""
         looks = min(self._look_at, self._gpus.due())
-        return min(looks, self._procs_at) if self._hand_known else looks
+        return min(looks, self._procs_at) if self._strangers.known else looks
 
     def step(self, ready: Set[int]) -> None:
         now = time.monotonic()
-        for fd in [fd for fd in self._pidfds if fd in ready]:
-            self._forget_pidfd(fd)
+        if self._deaths.heard(ready):
             self._alarm(now)
-        self._take_hand(now)
+        self._take_strangers(now)
         if self._ears.ring(ready):
             self._look_at = min(self._look_at, self._looked_at + LOOK_S)
         if now >= self._look_at or self._dirty:
             self._look_around(now)
         came = self._poll_gpus()
         # Both at once where they nearly coincide: each message wakes five processes up on its way to the screen.
-        if self._hand_known and now >= self._procs_at - (self.interval_s / 2 if came else 0.0):
+        if self._strangers.known and now >= self._procs_at - (self.interval_s / 2 if came else 0.0):
             # After a sample of the GPUs a little later than the next one, which is to take them along.
             self._procs_at = now + self.interval_s * (1.15 if came else 1.0)
             self._sample_processes()
@@ -126,17 +107,14 @@ class Watcher:
     def close(self) -> None:
         self._gpus.close()
         self._ears.close()
-        if self._hand_job:
-            self._hand_job.close()
-        self._cuda_env.close()
+        self._strangers.close()
+        self._owners.close()
         self._other.close()
-        for fd in self._pidfds:
-            os.close(fd)
-        self._pidfds = {}
+        self._deaths.close()
 
     def _alarm(self, now: float) -> None:
         self._dirty, self._alert_until, self._changed_at = True, now + ALERT_FOR_S, now
-        self._hand_at = min(self._hand_at, now + _HAND_PAUSE_S)
+        self._strangers.soon(now)
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
@@ -150,17 +128,18 @@ class Watcher:
         self._look_at = now + self._pause_s(now, told and not changed)
         if thorough:
             self._thorough_at = now + THOROUGH_S
-        died = [each for each in self._without_pidfd if not procfs.is_alive(*each)]
+        died = self._deaths.missed()
         if died:
             self._alarm(now)
         if changed:
             self._changed_at = now
-            self._hand_at = min(self._hand_at, now + _HAND_PAUSE_S)
+            self._strangers.soon(now)
         holder = self._who_holds(now, changed or self._dirty)
         if not (changed or thorough or died or self._dirty or holder != (self._told or {}).get("lock")):
             return
         self._gpus.follow(self._keeper_dir())
-        self._start_discovery(now)
+        accounted = self._look.pids if self._live is not None and self._look is not None else set()
+        self._strangers.start(now, accounted, self._runs.newest)
         self._tell_state(holder)
 
     def _keeper_dir(self) -> Optional[str]:
@@ -191,22 +170,25 @@ class Watcher:
 
     def _tell_state(self, holder: Optional[Dict[str, Any]]) -> None:
         """Send the state if it is another one than was told last. Not before it is known what was started by hand."""
-        if not self._hand_known:
+        if not self._strangers.known:
             return
         found = self._runs.newest()
         current = records.current(found)
         self._live = records.live(found)
-        self._hand = not_ours(self._hand, found)
-        self._watch_processes(found)
+        self._strangers.leave_out(found)
+        hand = self._strangers.living()
+        died = self._deaths.watch(deathwatch.whose_death_is_news(found, hand))
         if current is not None:
             current = dict(current, stopping=current.get("stopping") or _stopping(found, current))
         current_id = current["id"] if current is not None else None
         before = [each for each in found if each["id"] != current_id and each["state"] != ""]
-        hand = self._living_hand()
         state: Dict[str, Any] = {"run": records.wire(current), "hand": hand, "lock": holder}
         news = dict(state, hand=[_ageless(run) for run in hand])
         told_older = (self._runs.changes, [(each["id"], each["alive"], each["state"]) for each in before])
-        self._dirty = False
+        self._dirty = died
+        if died:
+            # Between being read and being watched: what was read is out of date already.
+            self._look_at = min(self._look_at, time.monotonic() + LOOK_S)
         if news == self._told and told_older == self._told_older:
             return
         event: Event = {"ev": "state", "bt": procfs.boottime(), "wall": time.time(), **state}
@@ -217,88 +199,27 @@ class Watcher:
         else:
             self._dirty = True
 
-    def _watch_processes(self, found: List[records.Record]) -> None:
-        """Hold a pidfd of each process whose death is news."""
-        wanted: Set[Ident] = set()
-        for record in found:
-            if record["keeper_alive"]:
-                wanted.add((record["keeper"]["pid"], record["keeper"]["start"]))
-            if record["main_alive"]:
-                wanted.add((record["main"]["pid"], record["main"]["start"]))
-        wanted |= {(each["pid"], each["start"]) for run in self._hand for each in [run["main"], *run["pids"][:32]]}
-        for fd in [fd for fd, ident in self._pidfds.items() if ident not in wanted]:
-            self._forget_pidfd(fd)
-        self._without_pidfd &= wanted
-        for ident in wanted - self._watched:
-            try:
-                pidfd = procfs.pidfd_of(*ident)
-            except OSError:
-                self._without_pidfd.add(ident)
-                continue
-            if pidfd is None:
-                self._dirty = True  # died just now
-            else:
-                self._pidfds[pidfd] = ident
-                self._watched.add(ident)
-
-    def _forget_pidfd(self, fd: int) -> None:
-        self._watched.discard(self._pidfds.pop(fd))
-        os.close(fd)
-
-    # -- runs that were started by hand ---------------------------------------------------------------------------
-
-    def _start_discovery(self, now: float) -> None:
-        if self._hand_job or not self.spec.get("match") or now < self._hand_at:
-            return
-        self._hand_at = now + HAND_S
-        accounted = self._look.pids if self._live is not None and self._look is not None else set()
-        anybody = self._newcomers.may_be_runs(now, accounted)
-        whole = not self._hand_known or now >= self._hand_latest
-        if not anybody and not whole:
-            return
-        # Of a run that is known already the newcomer may be kin, which its command line alone does not tell.
-        ask = None if whole or self._hand else self._newcomers.possible
-        if whole:
-            self._hand_latest = now + HAND_AT_MOST_S
-        ours = [record for record in self._runs.newest() if record["keeper_alive"] or record["main_alive"]]
-        self._hand_job = background.Job(lambda: find_by_hand(self.spec, ours, ask), HAND_TIMEOUT_S)
-
-    def _take_hand(self, now: float) -> None:
-        job = self._hand_job
-        if job is None or not job.advance():
-            return
-        self._hand_job = None
-        if job.error:
-            detail = f"the processes could not be looked through: discovery {job.error}"
-            self._offer({"ev": "warn", "bt": procfs.boottime(), "reason": "unknown", "detail": detail})
-            self._hand_latest = time.monotonic()  # whom it was about was not seen: all are looked at next
-        elif job.result is None:
-            return  # nobody of a run among those who are new: all is as it was
-        else:
-            self._hand = job.result
-        self._hand_known = True
-        self._dirty = True
-        self._look_at = now
-
-    def _living_hand(self) -> List[Dict[str, Any]]:
-        living = []
-        for run in self._hand:
-            pids = [each for each in run["pids"] if procfs.is_alive(each["pid"], each["start"])]
-            if pids:
-                living.append(dict(run, pids=pids))
-        return living
+    def _take_strangers(self, now: float) -> None:
+        if self._strangers.take():
+            if self._strangers.trouble:
+                detail = self._strangers.trouble
+                self._offer({"ev": "warn", "bt": procfs.boottime(), "reason": "unknown", "detail": detail})
+            self._dirty = True
+            self._look_at = now
 
     # -- processes and GPUs ---------------------------------------------------------------------------------------
 
     def _sample_processes(self) -> None:
-        whose = self._live["id"] if self._live else tuple(sorted(run["main"]["pid"] for run in self._hand))
+        hand = self._strangers.runs
+        whose = self._live["id"] if self._live else tuple(sorted(run["main"]["pid"] for run in hand))
         if whose != self._whose:
-            self._whose, self._peak = whose, {}
+            self._whose = whose
+            self._owners.forget()
             self._tree.forget()
             self._other.close()
             self._other = otherfile.OtherFile()
-        self._look = self._tree.look(self._live, self._hand)
-        self._other.look(self._look.pids, (self._live or (self._hand[0] if self._hand else {})).get("log"))
+        self._look = self._tree.look(self._live, hand)
+        self._other.look(self._look.pids, (self._live or (hand[0] if hand else {})).get("log"))
         self._tell_processes(self._look)
 
     def _tell_processes(self, look: tree.Look) -> None:
@@ -318,92 +239,7 @@ class Watcher:
         if sample is None or self._look is None:
             return  # without the run's processes its own memory would be called somebody else's
         self._untold = None
-        event = {"ev": "gpus", **{key: sample.get(key) or "" for key in ("source", "why", "driver")}}
-        event.update(bt=sample["bt"], cuda_env=self._cuda_env.of(self._with_context(sample)), **self._judged(sample))
-        self._offer(event)
-
-    def _judged(self, sample: Dict[str, Any]) -> Dict[str, Any]:
-        look = self._look
-        assert look is not None
-        verdict = gpu.judge(sample, look.pids, look.uvm_pids, self._baseline())
-        by_index = {each["i"]: each for each in verdict["gpus"]}
-        cuda = (self._live or {}).get("cuda") or {}
-        kept = set(cuda.get("contexts") or ())  # what the keeper has seen: it knows the level before the launch
-        answers = []
-        for each in sample.get("gpus") or ():
-            index = each["i"]
-            judged = by_index[index]
-            if index in kept and not judged["context"] and judged["owner"] != "other":
-                judged = {
-                    "context": True,
-                    "owner": "run" if judged["owner"] in ("nobody", "unknown") else judged["owner"],
-                }
-            # What is not told is left out: nine of ten messages are of this kind, eight GPUs each.
-            told = {key: value for key, value in each.items() if value is not None}
-            if judged.get("parts"):
-                told["mig"] = [dict(part, context=judged["parts"].get(part["uuid"])) for part in each["mig"]]
-            told.update(context=judged["context"], owner=judged["owner"], owner_why=judged.get("why", ""))
-            others = self._holders.others(each.get("procs"), look.pids, simulated=sample["source"] == "simulated")
-            if others:
-                told["others"] = others
-            told["peak"] = self._raise_peak(index, each.get("used"), judged["owner"])
-            answers.append(told)
-        return {"rule": verdict["rule"] or (cuda.get("rule", "") if kept else ""), "gpus": answers}
-
-    def _with_context(self, sample: Dict[str, Any]) -> List[Ident]:
-        """The run's processes that use a GPU, as far as that can be told."""
-        look = self._look
-        assert look is not None
-        users = set(look.uvm_pids or ())
-        if sample["source"] == "simulated":
-            users = {proc[0] for each in sample["gpus"] for proc in each.get("procs") or ()}
-        return [(each["pid"], each["start"]) for each in look.procs if each["pid"] in users]
-
-    def _baseline(self) -> Optional[Dict[int, int]]:
-        """Bytes used before the launch, as the keeper noted them; None for runs that nobody saw begin."""
-        status = (self._live or {}).get("_status") or {}
-        noted = status.get("gpu_baseline")
-        return {int(index): used for index, used in noted.items()} if isinstance(noted, dict) and noted else None
-
-    def _raise_peak(self, index: int, used: Optional[int], owner: str) -> Optional[int]:
-        known = [self._peak.get(index), ((self._live or {}).get("gpu_peak") or {}).get(str(index))]
-        if owner == "run":
-            known.append(used)
-        numbers = [each for each in known if each is not None]
-        if not numbers:
-            return None
-        self._peak[index] = max(numbers)
-        return self._peak[index]
-
-
-def find_by_hand(
-    spec: Dict[str, Any], ours: List[records.Record], newcomers_only: Optional[Set[int]] = None
-) -> Optional[List[Dict[str, Any]]]:
-    """Return HandRun dicts of everything that matches and is not below a keeper or main process of `ours`.
-
-    `newcomers_only`: look no further, and return None, unless one of these may be of a run.
-    """
-    log_glob = naming.log_glob(spec["log"])
-    match = spec.get("match") or ()
-    if newcomers_only is not None and not discover.may_be_of_a_run(newcomers_only, match, log_glob):
-        return None
-    stats = procfs.table()
-    roots = {record[key]["pid"] for record in ours for key in ("keeper", "main") if record[key + "_alive"]}
-    return discover.find_runs(
-        match,
-        exclude_pids=roots | procfs.descendants(roots, stats),
-        log_glob=log_glob,
-        cwd=spec.get("cwd") or "",
-    )
-
-
-def not_ours(hand: List[Dict[str, Any]], found: List[records.Record]) -> List[Dict[str, Any]]:
-    """Return the runs that are not below a keeper or main process of ours.
-
-    Discovery takes its time: a run that a keeper has spawned meanwhile may be among what it found.
-    """
-    roots = {record[key]["pid"] for record in found for key in ("keeper", "main") if record[key + "_alive"]}
-    return [run for run in hand if not roots & {run["main"]["pid"], *procfs.ancestors(run["main"]["pid"])}]
+        self._offer(self._owners.event(sample, self._look, self._live))
 
 
 def _nearest(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The one text that is streamed to a host: all of console.host and pynvml, ready to run.
+"""The one text that is streamed to a host: all of console.host and what it uses of pynvml, ready to run.
 
 Wire form: the bootstrap sends `program("agent")`, an entry line and the payload, as the N bytes that the host's Python
 reads from its stdin and execs. The entry line sets the global `DFLASH_ENTRY = ("agent", [...])`; console/host/loader.py
@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from console.host import loader
+from console.link.slim import only_what_is_used
 
 
 @cache
@@ -41,19 +42,28 @@ def entry_line(entry: str, *args: str) -> bytes:
 
 
 def _sources() -> dict[str, str]:
-    found = {"pynvml": without_remarks(_source_of("pynvml"))}
+    found = {}
     for entry in files("console.host").iterdir():
         if entry.name.endswith(".py"):
             module = entry.name.removesuffix(".py")
             name = loader.PACKAGE if module == "__init__" else f"{loader.PACKAGE}.{module}"
             found[name] = without_remarks(entry.read_text("utf-8"))
+    found["pynvml"] = _binding([source for source in found.values() if "pynvml" in source])
     return found
+
+
+def _binding(users: list[str]) -> str:
+    """Return pynvml with what its `users` use: a tenth of it, and of what compiling it costs on the host.
+
+    Its own exceptions are made of whatever is called NVML_ERROR_.
+    """
+    return only_what_is_used(without_remarks(_source_of("pynvml")), users, always="NVML_ERROR_")
 
 
 def without_remarks(source: str) -> str:
     """Return a module with its remarks emptied but for the first ones, which say whose it is; lines keep their numbers.
 
-    A tenth of what pynvml takes on the wire, a twentieth of our own modules.
+    A twentieth of what our modules take on the wire.
     """
     lines = source.splitlines(keepends=True)
     head = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))

@@ -551,12 +551,12 @@ def test_expired_request_is_refused(lab: Lab) -> None:
 
 _HELD_UP = """
 import sys; sys.path.insert(0, sys.argv[2])
-from console.host import keeper, transaction
-compare = transaction.Transaction._compare
+from console.host import admission, keeper
+compare = admission.Admission._compare
 def held_up(self):
     compare(self)
     open(sys.argv[3]).read()
-transaction.Transaction._compare = held_up
+admission.Admission._compare = held_up
 keeper.main(sys.argv[1])
 """
 

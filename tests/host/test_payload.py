@@ -21,7 +21,7 @@ def test_payload_is_ascii_and_the_same_for_the_same_sources() -> None:
 
     assert first.isascii()
     assert build_payload() == first
-    assert len(first) < 250_000
+    assert len(first) < 210_000
 
 
 def test_remarks_go_but_for_those_that_say_whose_a_module_is() -> None:
