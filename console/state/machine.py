@@ -211,7 +211,8 @@ def _host_said(state: TargetState, event: events.HostSaid) -> Stepped:
     if host.said is not None and host.said_boot == host.boot and said.bt < host.said.bt:
         return state, ()  # an older word that comes late
     host = replace(host, said=said, said_boot=host.boot, is_fresh=True, runs=said.last or host.runs)
-    subject = choose(said, state.subject, host.boot)
+    # Older runs are told again only where something about them has changed.
+    subject = choose(replace(said, last=host.runs), state.subject, host.boot)
     effects: tuple[events.Effect, ...] = ()
     if subject is None or state.subject is None or subject.key != state.subject.key:
         state, effects = _changed_subject(state, subject)

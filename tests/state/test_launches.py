@@ -402,6 +402,33 @@ def test_run_that_outlived_a_restart_lost_on_its_way_is_what_is_shown() -> None:
     assert (story.verdict(), story.snapshot.lost_restart) == (Verdict.INTERRUPTED, None)
 
 
+def test_run_that_outlived_a_restart_lost_on_its_way_is_shown_by_who_watched_that_restart() -> None:
+    """The older run is told of once, with the restart's first word: nothing about it has changed since."""
+    story = Story().stepping(4)
+    old = replace(story.record, alive=True, keeper_alive=False)
+    restart = RunRecord(
+        id="r-7",
+        name="slammed7",
+        boot=BOOT,
+        state="killing",
+        alive=False,
+        keeper_alive=True,
+        replaced_id="r-6",
+        accepted_bt=story.bt,
+        stages={"killing": HostStage(state="active", began_bt=story.bt, evidence="1 pid")},
+    )
+    story.said(restart, last=(old,))
+    assert story.verdict() is Verdict.LAUNCHING
+
+    story.said(replace(restart, state="interrupted", keeper_alive=False))
+
+    shown = story.snapshot
+    assert shown.run is not None
+    assert (shown.run.id, shown.run.alive) == ("r-6", True)
+    assert shown.lost_restart is not None
+    assert shown.lost_restart.id == "r-7"
+
+
 def test_who_shares_a_gpu_with_the_run_is_a_warning_as_long_as_it_lasts() -> None:
     story = Story().stepping(4)
     sleep = protocol.WireHolder(pid=84, bytes=5 * GIB, name="sleep", user="root", seen=True)
