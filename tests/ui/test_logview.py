@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from console.state.lines import LineSplitter
-from console.state.logquery import ERRORS, Place, typed
+from console.state.lines import LineSplitter, RawLine
+from console.state.logquery import Place, typed
 from console.state.logwindow import MOST_ENTRIES
 from console.ui import logview
 from console.ui.logview import LogView
@@ -19,7 +19,7 @@ from tests.ui.filelogs import FileLogs, grow, tail_of
 
 def view_of(path: Path, *, kept_bytes: int = 3000, height: int = 20) -> LogView:
     view = LogView(tail_of(path, kept_bytes), FileLogs(path), lambda: None)
-    view.height, view.place, view._size_bytes = height, Place(path=str(path)), path.stat().st_size
+    view.viewport.height, view.place, view._size_bytes = height, Place(path=str(path)), path.stat().st_size
     return view
 
 
@@ -47,7 +47,7 @@ async def test_up_to_the_first_line_and_down_to_the_last_every_line_is_seen_once
         before = shown(view)
         await scrolled(view, -19)
         seen = shown(view)[: shown(view).index(before[0])] + seen
-        largest = max(largest, len(view._local()))
+        largest = max(largest, len(view.tail_or_window.entries))
     assert seen == wanted[-len(seen) :] == wanted
     assert view.where.line == 1
 
@@ -56,7 +56,7 @@ async def test_up_to_the_first_line_and_down_to_the_last_every_line_is_seen_once
         before = shown(view)
         await scrolled(view, 19)
         back += shown(view)[shown(view).index(before[-1]) + 1 :]
-        largest = max(largest, len(view._local()))
+        largest = max(largest, len(view.tail_or_window.entries))
     assert back == wanted
     assert largest <= MOST_ENTRIES
 
@@ -153,51 +153,6 @@ async def test_lines_of_a_file_that_is_gone_stay_above_those_of_the_new_one(tmp_
     assert view.trouble == ""
 
 
-async def test_a_known_hit_is_gone_to_without_asking_the_host_to_search(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    written(path, 20_000)
-    view = view_of(path)
-    query = typed(" 777 x")
-    await view.count(query)
-    logs = view._logs
-    assert isinstance(logs, FileLogs)
-    logs.asked.clear()
-
-    assert await view.find(query, back=True, again=False)
-
-    assert view.cursor is not None
-    assert view.cursor.text.startswith("line 777 ")
-    assert set(logs.asked) == {"lines"}
-    assert view.label == "/ 777 x  hit 1 of 1"
-
-
-async def test_a_search_in_a_filter_finds_only_what_is_shown(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    path.write_text("".join(f"{'even' if number % 2 == 0 else 'odd'} {number}\n" for number in range(4000)))
-    view = view_of(path)
-    await view.set_filter(typed("even"))
-
-    assert await view.find(typed("[67]$"), back=True, again=False)
-    assert view.cursor is not None
-    assert view.cursor.text == "even 3996"
-    assert not await view.find(typed("odd"), back=True)
-
-
-async def test_no_error_is_said_only_after_the_whole_file_was_searched(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    written(path, 20_000)
-    view = view_of(path)
-    logs = view._logs
-    assert isinstance(logs, FileLogs)
-    logs.slice_s = -1.0
-
-    assert not await view.find(ERRORS, back=False)
-
-    assert view.label == "no error line"
-    assert logs.asked.count("matching") >= path.stat().st_size // (1 << 20)
-    assert shown(view)[-1].startswith("line 19999 ")
-
-
 async def test_lines_between_steps_stay_however_many_steps_are_hidden(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(
@@ -233,3 +188,13 @@ async def test_a_filtered_window_claims_no_line_numbers(tmp_path: Path) -> None:
     assert shown(view)[0].startswith("line 7 ")
     assert view.where is not None
     assert view.where.line is None
+
+
+async def test_a_pane_of_one_line_is_scrolled_while_a_line_is_being_written(tmp_path: Path) -> None:
+    written(tmp_path / "log", 200)
+    view = view_of(tmp_path / "log", height=1)
+    view._buffer.set_live(RawLine(text="75 %", at=0.0, cr=True, offset=0, end_offset=4))
+
+    await scrolled(view, -1)
+
+    assert [row[:8] for row in shown(view)] == ["line 198"]

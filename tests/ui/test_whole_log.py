@@ -233,7 +233,7 @@ async def test_wrapped_lines_are_whole_and_scroll_line_by_line(big: Path) -> Non
         shown = on.pane._shown
         wrapped = [each for each in shown if each.row.text.startswith("plain")]
         assert {each.line for each in wrapped} >= {0, 1, 2}
-        room = on.pane.log_view.room
+        room = on.pane.log_view.viewport.room
         text = "".join(on.pane.render_line(shown.index(each)).text[2 : 2 + room].rstrip() for each in wrapped[-3:])
         assert text == wrapped[-1].row.text
 
@@ -246,15 +246,15 @@ async def test_wrapped_lines_are_whole_and_scroll_line_by_line(big: Path) -> Non
 async def test_wrapped_lines_are_whole_when_the_pane_was_painted_before_it_knew_its_new_width(big: Path) -> None:
     async with desk(big, size=(60, 20)) as on:
         await on.press("w")
-        pane, room = on.pane, on.pane.log_view.room
+        pane, room = on.pane, on.pane.log_view.viewport.room
         pane._strips.clear()  # nothing is painted yet at this width
-        pane.log_view.room = room + 20  # as it was, wider; a paint comes before the resize is told
+        pane.log_view.viewport.room = room + 20  # as it was, wider; a paint comes before the resize is told
         pane._shown = pane.log_view.visible()
         for y in range(pane.size.height):
             pane.render_line(y)
         pane._repaint()
 
-        assert pane.log_view.room == room
+        assert pane.log_view.viewport.room == room
         assert not [row for y in range(pane.size.height) if "…" in (row := pane.render_line(y).text)]
 
 

@@ -1,4 +1,4 @@
-"""The log: a window on a LogView with a gutter, painted line by line; keys move it, workers bring what isn't here.
+"""The log: what a LogView shows of it, with a gutter, line by line; keys move it, workers bring what isn't here.
 
 Lines are rendered when they are seen, never when they arrive; strips are kept by what they show. Text reaches the
 screen as text: control characters were made visible by the buffer's reader, and no markup is ever interpreted.
@@ -22,7 +22,9 @@ from console.model import Snapshot
 from console.state.linekind import LineKind
 from console.state.logbuffer import EntryKind, LogBuffer
 from console.state.logquery import ERRORS, Place, Query
-from console.ui.logview import LogView, Shown, Where
+from console.ui.logsearch import LogSearch
+from console.ui.logview import LogView, Where
+from console.ui.logviewport import Shown
 from console.ui.present.look import UNICODE, Glyphs
 from console.ui.present.spans import Line, Role, Span, cells, clip
 from console.ui.present.words import one_line
@@ -80,6 +82,7 @@ class LogPane(RoleStyles, can_focus=True):
         super().__init__(id=id)
         self._log = log
         self.log_view = LogView(log, logs, self._changed)
+        self.log_search = LogSearch(self.log_view, self._changed)
         self._glyphs = glyphs
         self._strips: LRUCache[_Key, Strip] = LRUCache(_STRIPS_KEPT)
         self._version = -1
@@ -102,7 +105,7 @@ class LogPane(RoleStyles, can_focus=True):
 
     @property
     def search_label(self) -> str:
-        return self.log_view.label
+        return self.log_search.label
 
     @property
     def where(self) -> Where | None:
@@ -110,7 +113,7 @@ class LogPane(RoleStyles, can_focus=True):
 
     @property
     def searching(self) -> bool:
-        return self.log_view.searched is not None
+        return self.log_search.searched is not None
 
     @property
     def busy(self) -> bool:
@@ -126,7 +129,8 @@ class LogPane(RoleStyles, can_focus=True):
         before = self.log_view
         self._log = log
         self.log_view = LogView(log, logs, self._changed)
-        self.log_view.wraps, self.log_view.unfolds = before.wraps, before.unfolds
+        self.log_search = LogSearch(self.log_view, self._changed)
+        self.log_view.viewport.wraps, self.log_view.sieve.unfolds = before.viewport.wraps, before.sieve.unfolds
         self._marks_hits, self._version, self._shift = False, -1, 0
         self._strips.clear()
         self._look += 1
@@ -148,10 +152,10 @@ class LogPane(RoleStyles, can_focus=True):
         self._repaint()
 
     def _repaint(self) -> None:
-        view = self.log_view
-        view.height = max(1, self.size.height)
-        view.room = max(8, self._room(self.size.width))
-        self._shown = view.visible()
+        port = self.log_view.viewport
+        port.height = max(1, self.size.height)
+        port.room = max(8, self._room(self.size.width))
+        self._shown = self.log_view.visible()
         self.refresh()
 
     def _changed(self) -> None:
@@ -222,17 +226,17 @@ class LogPane(RoleStyles, can_focus=True):
     # --- what is shown ---
 
     def toggle_steps(self) -> None:
-        work = self.log_view.hide_steps(not self.log_view.hides_steps)
+        work = self.log_view.hide_steps(not self.log_view.sieve.hides_steps)
         self.run_worker(self._then_moved(work), group=_FETCH, exclusive=True)
 
     def toggle_wrap(self) -> None:
-        self.log_view.wraps = not self.log_view.wraps
+        self.log_view.viewport.wraps = not self.log_view.viewport.wraps
         self._shift = 0
         self._look += 1
         self._moved()
 
     def toggle_folds(self) -> None:
-        self.log_view.unfolds = not self.log_view.unfolds
+        self.log_view.sieve.unfolds = not self.log_view.sieve.unfolds
         self._moved()
 
     def set_filter(self, query: Query | None) -> None:
@@ -257,7 +261,7 @@ class LogPane(RoleStyles, can_focus=True):
 
     def search_again(self, direction: int) -> None:
         """Go to the next (1) or the previous (-1) hit, around the ends."""
-        query = self.log_view.searched
+        query = self.log_search.searched
         if query is None:
             self.log_view.trouble = "nothing searched yet: / asks"
             self.post_message(self.Moved())
@@ -274,22 +278,22 @@ class LogPane(RoleStyles, can_focus=True):
         self.run_worker(self._finding(query, back=back, again=again), group=_FIND, exclusive=True)
 
     async def _finding(self, query: Query, *, back: bool, again: bool) -> None:
-        found = await self.log_view.find(query, back=back, again=again)
+        found = await self.log_search.find(query, back=back, again=again)
         self._moved()
         if found:
-            self.run_worker(self.log_view.count(query), group=_COUNT, exclusive=True)
+            self.run_worker(self.log_search.count(query), group=_COUNT, exclusive=True)
 
     def give_up(self) -> None:
         """Stop asking the host; what was found stays."""
         self.workers.cancel_group(self, _FIND)
         self.workers.cancel_group(self, _COUNT)
-        self.log_view.gave_up()
+        self.log_search.gave_up()
         self._moved()
 
     def clear_search(self) -> None:
         self._marks_hits = False
         self._look += 1
-        self.log_view.clear_search()
+        self.log_search.clear()
         self._moved()
 
     # --- painting ---
@@ -319,12 +323,12 @@ class LogPane(RoleStyles, can_focus=True):
     def _painted(self, shown: Shown, width: int) -> Strip:
         row, number, line = shown
         entry = row.entry
-        kind = LineKind.ERROR if row.folded else self.log_view.kind(entry)
+        kind = LineKind.ERROR if row.folded else self.log_view.sieve.kind(entry)
         selection = self.text_selection
         is_cursor = entry is self.log_view.cursor
         shape = kind if entry.kind is EntryKind.LINE else entry.kind
-        key = _Key(row.text, shape, line, width, self.log_view.room, self._shift, is_cursor, self._look)
-        across = line * self.log_view.room if line else 0
+        key = _Key(row.text, shape, line, width, self.log_view.viewport.room, self._shift, is_cursor, self._look)
+        across = line * self.log_view.viewport.room if line else 0
         strip = self._strips.get(key)
         if strip is None:
             strip = self.strip_of(self._row(shown, kind, width, is_cursor=is_cursor), width)
@@ -358,8 +362,8 @@ class LogPane(RoleStyles, can_focus=True):
                 mark, role, bold = " ", Role.DIM, False
             case LineKind.PLAIN:
                 mark, role, bold = " ", Role.TEXT if not self.stale else Role.DIM, False
-        if self.log_view.wraps:
-            text = _piece(text, shown.line, self.log_view.room)
+        if self.log_view.viewport.wraps:
+            text = _piece(text, shown.line, self.log_view.viewport.room)
             mark = mark if shown.line == 0 else " "
         return self._line(mark, role, text, role, bold, width, cursor=is_cursor)
 
@@ -369,7 +373,7 @@ class LogPane(RoleStyles, can_focus=True):
     def _line(
         self, mark: str, mark_role: Role, text: str, role: Role, bold: bool, width: int, *, cursor: bool = False
     ) -> Line:
-        if self.narrow and not self.log_view.wraps:
+        if self.narrow and not self.log_view.viewport.wraps:
             text = _STAMP.sub("", text, count=1)
         text = one_line(text)[self._shift :]
         gutter = Span(f"{self._indent()}{mark} ", mark_role, True)
@@ -382,7 +386,7 @@ class LogPane(RoleStyles, can_focus=True):
         if not self._marks_hits:
             return [Span(text, role, bold)]
         spans, at = [], 0
-        for start, end in self.log_view.marks(text):
+        for start, end in self.log_search.marks(text):
             spans += [Span(text[at:start], role, bold), Span(text[start:end], Role.MATCH, bold)]
             at = end
         return [*spans, Span(text[at:], role, bold)]

@@ -9,6 +9,7 @@ import pytest
 from console.reasons import ConsoleError, Exit, Reason
 from console.state.logquery import Counted, Place, Query, typed
 from console.state.stretch import Stretch
+from console.ui.logsearch import LogSearch
 from console.ui.logview import LogView
 from tests.ui.filelogs import FileLogs, tail_of
 
@@ -41,7 +42,7 @@ def view(tmp_path: Path) -> LogView:
     path = tmp_path / "log"
     path.write_text("\n".join(["who types (a+)+$ ?", *["between"] * 500, *[_TRAP] * 30]) + "\n")
     view = LogView(tail_of(path, 2500), Refusing(path), lambda: None)
-    view.height, view.place, view._size_bytes = 20, Place(path=str(path)), path.stat().st_size
+    view.viewport.height, view.place, view._size_bytes = 20, Place(path=str(path)), path.stat().st_size
     return view
 
 
@@ -50,23 +51,25 @@ def shown(view: LogView) -> list[str]:
 
 
 async def test_a_search_goes_on_as_one_for_the_text_and_says_so(view: LogView) -> None:
-    assert await view.find(_SLOW, back=True, again=False)
+    search = LogSearch(view, lambda: None)
+
+    assert await search.find(_SLOW, back=True, again=False)
 
     assert view.cursor is not None
     assert view.cursor.text == "who types (a+)+$ ?"
-    assert view.searched == typed("(a+)+$", literal=True)
-    assert "(takes too long: as text)" in view.label
-    assert view.marks("a (a+)+$") == [(2, 8)]
-    await view.count(_SLOW)
-    assert view.label.endswith("hit 1 of 1")
+    assert search.searched == typed("(a+)+$", literal=True)
+    assert "(takes too long: as text)" in search.label
+    assert search.marks("a (a+)+$") == [(2, 8)]
+    await search.count(_SLOW)
+    assert search.label.endswith("hit 1 of 1")
 
 
 async def test_a_filter_goes_on_as_one_for_the_text_and_says_so(view: LogView) -> None:
     await view.set_filter(_SLOW)
 
     assert shown(view) == []
-    assert view.filter is not None
-    assert view.named(view.filter) == "(a+)+$ (takes too long: as text)"
+    assert view.sieve.only is not None
+    assert view.patterns.named(view.sieve.only) == "(a+)+$ (takes too long: as text)"
     assert await view.go_top()
     assert shown(view) == ["who types (a+)+$ ?"]
 
@@ -76,19 +79,20 @@ async def test_a_filter_that_only_the_host_finds_too_slow_goes_on_as_a_text(view
     await view.set_filter(_SLOW)
 
     assert shown(view) == ["who types (a+)+$ ?"]
-    assert view.filter == typed("(a+)+$", literal=True)
+    assert view.sieve.only == typed("(a+)+$", literal=True)
 
 
 async def test_marks_in_what_is_shown_give_up_in_time(view: LogView) -> None:
-    view.searched = _SLOW
+    search = LogSearch(view, lambda: None)
+    search._searched = _SLOW
 
-    assert view.marks(_TRAP) == []
-    assert view.searched == typed("(a+)+$", literal=True)
+    assert search.marks(_TRAP) == []
+    assert search.searched == typed("(a+)+$", literal=True)
 
 
 async def test_what_is_searched_in_a_slow_filter_is_found_all_the_same(view: LogView) -> None:
-    view.filter = _SLOW
+    view.sieve.only = _SLOW
 
-    assert await view.find(typed("who"), back=True, again=False)
+    assert await LogSearch(view, lambda: None).find(typed("who"), back=True, again=False)
     assert view.cursor is not None
     assert view.cursor.text == "who types (a+)+$ ?"

@@ -1,0 +1,100 @@
+"""Search in a view of a real file: every hit is found, the nearest first, and no more is said than is known."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from console.state.logquery import ERRORS, typed
+from console.ui.logsearch import LogSearch
+from console.ui.logview import LogView
+from tests.ui import fixtures
+from tests.ui.filelogs import FileLogs
+from tests.ui.fixtures import replace
+from tests.ui.test_logview import shown, view_of, written
+from tests.waiting import until_async
+
+
+def searched(view: LogView) -> LogSearch:
+    return LogSearch(view, lambda: None)
+
+
+async def test_a_known_hit_is_gone_to_without_asking_the_host_to_search(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 20_000)
+    view = view_of(path)
+    query = typed(" 777 x")
+    search = searched(view)
+    await search.count(query)
+    logs = view._logs
+    assert isinstance(logs, FileLogs)
+    logs.asked.clear()
+
+    assert await search.find(query, back=True, again=False)
+
+    assert view.cursor is not None
+    assert view.cursor.text.startswith("line 777 ")
+    assert set(logs.asked) == {"lines"}
+    assert search.label == "/ 777 x  hit 1 of 1"
+
+
+async def test_a_search_in_a_filter_finds_only_what_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(f"{'even' if number % 2 == 0 else 'odd'} {number}\n" for number in range(4000)))
+    view = view_of(path)
+    search = searched(view)
+    await view.set_filter(typed("even"))
+
+    assert await search.find(typed("[67]$"), back=True, again=False)
+    assert view.cursor is not None
+    assert view.cursor.text == "even 3996"
+    assert not await search.find(typed("odd"), back=True)
+
+
+async def test_no_error_is_said_only_after_the_whole_file_was_searched(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 20_000)
+    view = view_of(path)
+    logs = view._logs
+    assert isinstance(logs, FileLogs)
+    logs.slice_s = -1.0
+    search = searched(view)
+
+    assert not await search.find(ERRORS, back=False)
+
+    assert search.label == "no error line"
+    assert logs.asked.count("matching") >= path.stat().st_size // (1 << 20)
+    assert shown(view)[-1].startswith("line 19999 ")
+
+
+async def test_hits_in_what_is_here_are_not_called_all_hits(tmp_path: Path) -> None:
+    written(tmp_path / "log", 20_000)
+    view = view_of(tmp_path / "log")
+    search = searched(view)
+    view._logs = fixtures.NoLogs()
+
+    assert await search.find(typed("line 19999"), back=True, again=False)
+    view.follow()
+
+    assert search.label == "/line 19999  hit 1+"
+
+
+async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 20_000)
+    view = view_of(path)
+    search, logs = searched(view), view._logs
+    assert isinstance(logs, FileLogs)
+    logs.slice_s = -1.0  # one block a look
+    logs.gate.clear()
+    counting = asyncio.create_task(search.count(typed("x")))
+    await until_async(lambda: logs.asked, what="the first look")
+
+    another = tmp_path / "another"
+    written(another, 20_000)
+    view.seen(replace(fixtures.HEALTHY, log=replace(fixtures.HEALTHY.log, path=str(another))))
+    logs.gate.set()
+    await counting
+
+    assert logs.asked == ["count"]
+    assert not search._hits[0, typed("x")].total
