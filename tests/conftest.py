@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 pytest_plugins = ["tests.lab.fixtures"]
+
+# An example that the scheduler stopped for a second is neither slow nor flaky.
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 
 @pytest.fixture(autouse=True)

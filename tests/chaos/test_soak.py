@@ -57,7 +57,7 @@ async def test_twenty_reconnects_leave_nothing_behind(tmp_path: Path, over_ssh: 
             await _settles_at(world, engine, warm)
             assert engine.snapshot.run is not None
             assert engine.snapshot.run.alive
-        await until_async(lambda: not world.place.agents(), 10, "no agent outlives its console")
+        await until_async(lambda: not world.place.agents(), 20, "no agent outlives its console")
         assert world.claims == []
 
 
@@ -80,7 +80,7 @@ async def _reconnect(world: World, engine: Engine, *, cut: bool) -> None:
         world.cut_link(engine, 0.05)
     else:
         assert world.kill_agent(engine)
-    await until_async(lambda: engine.snapshot.link.state is not LinkState.UP, 10, "the cut is seen")
+    await until_async(lambda: engine.snapshot.link.state is not LinkState.UP, 20, "the cut is seen")
     await asyncio.sleep(0.06)  # as long as the cut takes
     engine.retry_link()
     await until_async(lambda: engine.hello and engine.hello.pid != before, 20, "a new agent")
@@ -131,7 +131,7 @@ async def _settles_at(world: World, engine: Engine, warm: Size) -> None:
         return now.tasks <= warm.tasks and now.descriptors <= warm.descriptors
 
     try:
-        await until_async(is_small, 15)
+        await until_async(is_small, 20)
     except AssertionError:
         raise AssertionError(f"grown: {warm} -> {now}, {_task_names()}, {_descriptors()}") from None
     print(f"\nwarm {warm}\n now {now}")

@@ -46,10 +46,10 @@ def foreign_run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     words = ["--gpus", "2", "--targets", "1", "--drafters", "1", "--load-time", "0.2", "--step-time", "0.2"]
     with (script.parent / "log").open("wb") as log:
         run = subprocess.Popen([sys.executable, "-u", str(script), *words], stdout=log, stderr=log)
-    until(lambda: b"step 2/" in (script.parent / "log").read_bytes(), 15)
+    until(lambda: b"step 2/" in (script.parent / "log").read_bytes(), 20)
     yield run
     run.terminate()
-    run.wait(10)
+    run.wait(20)
 
 
 def test_demo_never_sees_or_stops_a_run_that_is_not_its_own(
@@ -85,7 +85,7 @@ def test_end_in_the_middle_of_a_start_leaves_nothing_either(tmp_path: Path) -> N
         assert console("restart", "--yes", "--detach").code == 0
 
     console.config.unlink()
-    until(lambda: processes_of(folder) == {}, 5)
+    until(lambda: processes_of(folder) == {}, 20)
     assert list(folder.iterdir()) == []
 
 
@@ -143,7 +143,7 @@ def test_screen_that_is_told_to_end_again_and_again_leaves_nothing(tmp_path: Pat
     finally:
         os.close(screen)
         demo.kill()
-        demo.wait(10)
+        demo.wait(20)
 
     assert demo.returncode in (0, 128 + number), shown[-2000:]
     assert not re.search(rb"Warning|Traceback|Exception", shown), shown[-2000:]
@@ -162,8 +162,8 @@ def test_serve_lets_another_terminal_in_and_cleans_up(tmp_path: Path, number: si
         text=True,
     )
     config = tmp_path / "place" / "config.toml"
-    until(config.exists, 15)
-    until(lambda: configfile.load(config).targets, 5)
+    until(config.exists, 20)
+    until(lambda: configfile.load(config).targets, 20)
 
     done = call("restart", "--config", str(config), "--yes", "--timeout", "40s")
     served.send_signal(number)

@@ -231,6 +231,6 @@ def test_cut_link_is_called_lost_and_the_run_goes_on(console: Console) -> None:
 
     assert (while_cut.code, status.code) == (EXPECTED["link-cut"].launch, EXPECTED["link-cut"].check)
     assert status.json["verdict"] == EXPECTED["link-cut"].verdict
-    until(lambda: console("status").code == 0, 15, "the link is back")
+    until(lambda: console("status").code == 0, 20, "the link is back")
     after = console("status", "--json").json
     assert (after["pid"], after["verdict"]) == (before["pid"], "stepping")

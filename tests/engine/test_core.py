@@ -56,7 +56,7 @@ async def test_request_is_sent_again_with_its_id_while_the_loop_goes_on(monkeypa
             turns += 1
 
     counting = asyncio.create_task(count_turns())
-    accepted = await asyncio.wait_for(engine.execute(_PLAN), 5)
+    accepted = await asyncio.wait_for(engine.execute(_PLAN), 20)
     counting.cancel()
 
     assert accepted.run_id == "r-1"
@@ -76,7 +76,7 @@ async def test_request_that_is_never_answered_ends_with_what_is_not_known(monkey
 
     began = time.monotonic()
     with pytest.raises(ConsoleError, match=r"whether request r-[0-9a-f]+ was taken is not known") as caught:
-        await asyncio.wait_for(engine.execute(_PLAN), 5)
+        await asyncio.wait_for(engine.execute(_PLAN), 20)
 
     assert caught.value.reason is Reason.LINK_TIMEOUT
     assert len(asked) >= 2
@@ -91,7 +91,7 @@ async def test_bug_in_a_listener_called_by_a_timer_ends_the_console_with_it() ->
 
     engine.on_change.append(broken)
     with pytest.raises(ZeroDivisionError, match="a bug of ours"):
-        await asyncio.wait_for(engine.run(), 10)
+        await asyncio.wait_for(engine.run(), 20)
 
 
 async def test_bug_in_the_machine_behind_an_answered_ping_ends_the_console_with_it(
@@ -110,7 +110,7 @@ async def test_bug_in_the_machine_behind_an_answered_ping_ends_the_console_with_
     with pytest.raises(ZeroDivisionError):
         await engine.until(lambda _: None, None)
     with pytest.raises(ZeroDivisionError):
-        await asyncio.wait_for(running, 5)
+        await asyncio.wait_for(running, 20)
 
 
 async def test_of_runs_of_one_name_the_newest_is_meant_and_an_id_means_its_own() -> None:

@@ -52,7 +52,7 @@ _TIMES = st.lists(
 
 
 @given(_TIMES, st.integers(0, 100), st.integers(1, 60))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 async def test_it_is_where_reading_the_whole_log_finds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: list[tuple[int, bool]], at: int, width: int
 ) -> None:

@@ -204,10 +204,10 @@ def test_followed_log_goes_on_and_ends_with_the_timeout(console: Console) -> Non
 def test_interrupt_ends_the_waiting_and_not_the_run(console: Console) -> None:
     run = console.restart("--json").json
     waiting = spawn(console, "wait", "--for", "step=1000000", "--json")
-    until(lambda: _has_socket(waiting.pid), 15, "it is connected")
+    until(lambda: _has_socket(waiting.pid), 20, "it is connected")
 
     waiting.send_signal(signal.SIGINT)
-    out, err = waiting.communicate(timeout=15)
+    out, err = waiting.communicate(timeout=20)
 
     assert (waiting.returncode, "the run goes on" in err) == (130, True)
     assert '"outcome":"interrupted"' in out

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +17,7 @@ import msgspec
 
 from console import protocol
 from console.link.payload import build_payload, entry_line
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 # The way of the bootstrap, without its nonces: read exactly N bytes from the descriptor, exec them.
 _FIRST_LINE = (
@@ -28,7 +27,7 @@ _FIRST_LINE = (
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(protocol.AgentEvent)
 
 
-def awaited(look: Callable[[], Any], timeout_s: float = 5.0, what: str = "") -> Any:
+def awaited(look: Callable[[], Any], timeout_s: float = PATIENCE_S, what: str = "") -> Any:
     """Wait until `look` returns something true, and return that: `until` for what tests look into without ceremony."""
     return until(look, timeout_s, what)
 
@@ -71,7 +70,6 @@ class Agent:
         self.replies: dict[int, protocol.Reply] = {}
         self.reply_raw: dict[int, bytes] = {}
         self.hello: protocol.Hello | None = None
-        self.seen_at: list[float] = []
         self.broken: list[Exception] = []
         self._ids = 0
         self._reading = threading.Event()
@@ -81,7 +79,7 @@ class Agent:
         self._reader.start()
 
     def __enter__(self) -> Agent:
-        until(lambda: self.hello is not None or self.process.poll() is not None, 10.0, "the agent's hello")
+        until(lambda: self.hello is not None or self.process.poll() is not None, 20, "the agent's hello")
         assert self.hello is not None, self.process.stderr and self.process.stderr.read().decode()
         return self
 
@@ -93,10 +91,10 @@ class Agent:
         except OSError:
             pass
         try:
-            self.process.wait(5)
+            self.process.wait(20)
         finally:
             self.process.kill()
-            self._reader.join(5)
+            self._reader.join(20)
             for stream in (self.process.stdout, self.process.stderr):
                 if stream is not None:
                     stream.close()
@@ -114,13 +112,13 @@ class Agent:
         self._ids += 1
         return self._ids
 
-    def ask(self, operation: msgspec.Struct, timeout_s: float = 10.0) -> protocol.Reply:
+    def ask(self, operation: msgspec.Struct, timeout_s: float = PATIENCE_S) -> protocol.Reply:
         self.send(operation)
         wanted: int = operation.id  # type: ignore[attr-defined]
         reply: protocol.Reply = awaited(lambda: self.replies.get(wanted), timeout_s, f"the reply to {operation}")
         return reply
 
-    def watch(self, spec: protocol.RunSpec, state: Path, interval_s: float = 0.2, lease_s: float = 20.0) -> None:
+    def watch(self, spec: protocol.RunSpec, state: Path, interval_s: float = 0.2, lease_s: float = 600.0) -> None:
         operation = protocol.Watch(
             id=self.next_id(), spec=spec, state_dir=str(state), interval_s=interval_s, lease_s=lease_s
         )
@@ -163,7 +161,6 @@ class Agent:
         raw = stream.read(loose["n"]) if loose.get("n") else b""
         if "ev" in loose:
             self.raw.append(raw)
-            self.seen_at.append(time.monotonic())
             self.events.append(_EVENTS.decode(line))
         elif "re" in loose:
             reply = msgspec.json.decode(line, type=protocol.Reply)

@@ -128,7 +128,7 @@ class Lab:
         return [pid for pid in pids if not procfs.is_gone(procfs.read_stat(pid))]
 
     def close(self) -> None:
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 20
         while (left := self.marked()) and time.monotonic() < deadline:
             for pid in left:
                 try:
@@ -139,7 +139,7 @@ class Lab:
                 process.poll()
         for process in self._started:
             process.kill()
-            process.wait(5)
+            process.wait(20)
 
 
 def status(directory: Path) -> dict[str, Any]:
@@ -150,13 +150,13 @@ def exit_record(directory: Path) -> dict[str, Any]:
     return files.read_json(str(directory), "exit.json") or {}
 
 
-def reached(directory: Path, *states: str, timeout_s: float = 15.0) -> dict[str, Any]:
+def reached(directory: Path, *states: str, timeout_s: float = 30.0) -> dict[str, Any]:
     """Wait until the run is in one of `states` and return its status."""
     _await(directory, lambda: status(directory).get("state") in states, f"one of {states}", timeout_s)
     return status(directory)
 
 
-def ended(directory: Path, timeout_s: float = 15.0) -> dict[str, Any]:
+def ended(directory: Path, timeout_s: float = 30.0) -> dict[str, Any]:
     """Wait for the final exit record and return it."""
     _await(directory, lambda: bool(exit_record(directory).get("all_gone")), "the exit record", timeout_s)
     reached(directory, "ended", "failed", "stopped")  # follows the exit record, which people wait for

@@ -1,5 +1,6 @@
 """The agent's manners: it answers, bears nonsense, and never outlives its console."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -32,33 +33,46 @@ def test_agent_ends_with_its_stdin() -> None:
         assert agent.process.stdin is not None
         agent.process.stdin.close()
 
-        assert agent.process.wait(5) == 0
+        assert agent.process.wait(20) == 0
 
 
 def test_bye_ends_the_agent_at_once() -> None:
     with Agent() as agent:
         agent.send(protocol.Bye())
 
-        assert agent.process.wait(5) == 0
+        assert agent.process.wait(20) == 0
 
 
 def test_agent_ends_when_the_lease_runs_out(tmp_path: Path) -> None:
     with Agent() as agent:
         agent.watch(spec(), tmp_path, lease_s=0.5)
-        began = time.monotonic()
 
-        assert agent.process.wait(5) == 0
-        assert time.monotonic() - began < 2.0
+        assert agent.process.wait(20) == 0, "it has 30 s without a Watch"
 
 
 def test_every_line_renews_the_lease(tmp_path: Path) -> None:
+    # Where a busy machine held one of us up for so long that the lease may have run out, the series says nothing.
+    awaited(lambda: _is_renewed_by_every_line(tmp_path, 1.0), what="a series of lines without a long pause")
+
+
+def _is_renewed_by_every_line(state: Path, lease_s: float) -> bool:
+    """Write lines for longer than the lease; False where there was a pause of half of it."""
+    longest_s = 0.0
     with Agent() as agent:
-        agent.watch(spec(), tmp_path, lease_s=0.6)
-        for _ in range(12):
-            assert agent.ask(protocol.Ping(id=agent.next_id())).ok
+        agent.watch(spec(), state, lease_s=lease_s)
+        began = heard = time.monotonic()
+        while heard - began < 1.5 * lease_s and longest_s < lease_s / 2:
+            asked = agent.next_id()
+            with contextlib.suppress(BrokenPipeError):
+                agent.send(protocol.Ping(id=asked))
+            awaited(lambda: max(agent.replies, default=0) == asked or agent.process.poll() is not None)  # noqa: B023
             time_passes(0.1)
+            longest_s, heard = max(longest_s, time.monotonic() - heard), time.monotonic()
+        if longest_s >= lease_s / 2:
+            return False
 
         assert agent.process.poll() is None
+        return True
 
 
 def test_a_console_that_stops_reading_does_not_keep_the_agent_alive(tmp_path: Path) -> None:
@@ -66,7 +80,7 @@ def test_a_console_that_stops_reading_does_not_keep_the_agent_alive(tmp_path: Pa
         agent.pause_reading()
         agent.send(protocol.Watch(id=1, spec=spec(), state_dir=str(tmp_path), interval_s=0.1, lease_s=1.0))
 
-        assert agent.process.wait(8) == 0
+        assert agent.process.wait(20) == 0
 
 
 def test_a_wedged_agent_is_ended_by_the_kernels_timer(tmp_path: Path) -> None:
@@ -95,7 +109,7 @@ def test_an_endless_line_is_dropped_without_being_kept() -> None:
             agent.write(b"x" * 65536)
         agent.write(b'\n{"op":"ping","id":1}\n')
 
-        assert awaited(lambda: agent.replies.get(1), 10.0).ok
+        assert awaited(lambda: agent.replies.get(1), 20).ok
         assert len(agent.of(protocol.Warn)) == 1
         assert resident_bytes(agent.process.pid) < 40 << 20
 
@@ -118,7 +132,7 @@ def test_telemetry_is_dropped_and_replies_are_kept_while_the_console_is_behind(t
         agent.write(b"".join(b'{"op":"ping","id":%d}\n' % each for each in ids))
         agent.go_on_reading()
 
-        awaited(lambda: set(ids) <= set(agent.replies), 10.0, "all replies")
+        awaited(lambda: set(ids) <= set(agent.replies), 20, "all replies")
 
 
 @pytest.mark.parametrize("python", pythons())
@@ -134,7 +148,6 @@ def test_agent_that_was_frozen_beyond_its_lease_obeys_nothing_that_was_asked_bef
     """A snapshot backup froze the container when the request was in the pipe; an hour later nobody waits for it."""
     with Agent() as agent:
         agent.watch(spec(), tmp_path, lease_s=1.5)
-        awaited(agent.state, 10.0)
         os.kill(agent.process.pid, signal.SIGSTOP)
         asked = protocol.Execute(
             id=agent.next_id(),
@@ -149,11 +162,12 @@ def test_agent_that_was_frozen_beyond_its_lease_obeys_nothing_that_was_asked_bef
             origin="jump",
             state_dir=str(tmp_path),
         )
-        agent.send(asked)
+        with contextlib.suppress(BrokenPipeError):  # a busy machine may have frozen us, and the lease be over
+            agent.send(asked)
         time_passes(2.0)
         os.kill(agent.process.pid, signal.SIGCONT)
 
-        agent.process.wait(10)
+        agent.process.wait(20)
 
     assert list(tmp_path.glob("targets/*/runs/*")) == []
 
@@ -161,18 +175,18 @@ def test_agent_that_was_frozen_beyond_its_lease_obeys_nothing_that_was_asked_bef
 def test_nothing_is_left_of_an_agent_that_was_killed(tmp_path: Path) -> None:
     with Agent() as agent:
         agent.watch(spec(), tmp_path)
-        awaited(lambda: agent.of(protocol.GpusEvent), 5.0)
+        awaited(lambda: agent.of(protocol.GpusEvent), 20)
         children = awaited(lambda: children_of(agent.process.pid))
 
         agent.process.kill()
-        agent.process.wait(5)
+        agent.process.wait(20)
 
-        awaited(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), 5.0, "the sampler's end")
+        awaited(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), 20, "the sampler's end")
 
 
 def time_passes(seconds: float) -> None:
     over = time.monotonic() + seconds
-    awaited(lambda: time.monotonic() > over, seconds + 1.0)
+    awaited(lambda: time.monotonic() > over)
 
 
 def children_of(pid: int) -> list[int]:

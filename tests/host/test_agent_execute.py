@@ -106,10 +106,10 @@ def test_restart_starts_a_run_that_steps_and_stop_ends_it(site: Site, python: st
     with Agent(python) as agent:
         agent.watch(site.spec(), site.state)
         reply = site.execute(agent, "r-1", site.plan(agent))
-        run = awaited(run_is(agent, "running"), 10.0)
-        awaited(lambda: b"step 3" in (site.folder / "run1.log").read_bytes(), 10.0)
+        run = awaited(run_is(agent, "running"), 20)
+        awaited(lambda: b"step 3" in (site.folder / "run1.log").read_bytes(), 20)
         stopping = site.execute(agent, "r-2", site.plan(agent, "stop"), "stop")
-        ended = awaited(lambda: (run := run_is(agent, "stopped")()) and run.exit and run.exit.all_gone and run, 10.0)
+        ended = awaited(lambda: (run := run_is(agent, "stopped")()) and run.exit and run.exit.all_gone and run, 20)
 
     assert reply.data["run"] == "r-1"
     assert (run.alive, run.keeper_alive, run.name) == (True, True, "run1")
@@ -126,8 +126,8 @@ def test_restart_replaces_a_run_that_was_started_by_hand(site: Site) -> None:
         agent.watch(site.spec(), site.state)
         plan = site.plan(agent)
         reply = site.execute(agent, "r-1", plan)
-        run = awaited(run_is(agent, "running"), 15.0)
-        child.wait(5)
+        run = awaited(run_is(agent, "running"), 20)
+        child.wait(20)
         hand = agent.state().hand  # type: ignore[union-attr]
 
     assert plan.by_hand
@@ -148,7 +148,7 @@ def test_a_resend_answers_as_the_first_did_and_starts_nothing(site: Site) -> Non
         assert first.ok
         assert again.ok
         assert again.data["keeper"] == first.data["keeper"]
-        awaited(run_is(agent, "running"), 10.0)
+        awaited(run_is(agent, "running"), 20)
         assert len(list(site.folder.glob("*.log"))) == 1
 
 
@@ -158,7 +158,7 @@ def test_a_resend_that_reaches_a_new_agent_before_its_watch_is_the_same_request(
         agent.watch(site.spec(), site.state)
         plan = site.plan(agent)
         assert site.execute(agent, "r-1", plan).ok
-        awaited(run_is(agent, "running"), 10.0)
+        awaited(run_is(agent, "running"), 20)
 
     with Agent() as fresh:
         again = site.execute(fresh, "r-1", plan)
@@ -243,13 +243,13 @@ def test_killing_the_agent_in_the_middle_harms_no_restart(site: Site) -> None:
             origin="jump",
         )
         agent.send(operation)
-        awaited((site.state / "targets" / "t" / "runs" / "r-1" / "start.py").exists, 5.0)
-        awaited((site.state / "targets" / "t" / "runs" / "r-1" / "start.log").exists, 5.0)
+        awaited((site.state / "targets" / "t" / "runs" / "r-1" / "start.py").exists, 20)
+        awaited((site.state / "targets" / "t" / "runs" / "r-1" / "start.log").exists, 20)
         agent.process.kill()
 
     with Agent() as fresh:
         fresh.watch(site.spec(), site.state)
-        run = awaited(run_is(fresh, "running"), 10.0)
+        run = awaited(run_is(fresh, "running"), 20)
         again = fresh.ask(operation, 10.0)
 
     assert run.id == "r-1"
@@ -275,7 +275,7 @@ def test_a_request_whose_agent_was_lost_before_it_started_a_keeper_is_carried_ou
 
         first = site.execute(agent, "r-1", plan)
         again = site.execute(agent, "r-1", plan)
-        run = awaited(run_is(agent, "running"), 10.0)
+        run = awaited(run_is(agent, "running"), 20)
 
     assert (first.ok, again.ok, run.id) == (True, True, "r-1"), (first, again)
     assert run.keeper is not None
@@ -287,7 +287,7 @@ def test_secrets_stand_in_no_process_list_and_not_in_the_plan(site: Site) -> Non
     with Agent() as agent:
         agent.watch(site.spec(), site.state)
         site.execute(agent, "r-1", site.plan(agent, env=first), env=first)
-        awaited(run_is(agent, "running"), 10.0)
+        awaited(run_is(agent, "running"), 20)
         lists = b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in procfs.all_pids() if _there(pid))
         plan = site.plan(agent, env={**first, "API_TOKEN": "hush-2", "PLAIN": "2"})
 
@@ -305,7 +305,7 @@ def test_edited_scripts_are_named_in_the_next_plan(site: Site) -> None:
         agent.watch(site.spec(), site.state)
         first = site.plan(agent)
         site.execute(agent, "r-1", first)
-        awaited(run_is(agent, "running"), 10.0)
+        awaited(run_is(agent, "running"), 20)
         unchanged = site.plan(agent)
         site.trainer.write_text(TRAINER + "# edited\n")
         site.script.chmod(0o700)
@@ -321,9 +321,9 @@ def test_differences_are_told_from_the_run_that_is_asked_for_else_from_the_last(
     with Agent() as agent:
         agent.watch(site.spec(), site.state)
         site.execute(agent, "r-1", site.plan(agent))
-        awaited(run_is(agent, "running"), 10.0)
+        awaited(run_is(agent, "running"), 20)
         site.execute(agent, "r-2", site.plan(agent, **other), **other)
-        awaited(lambda: (run := run_is(agent, "running")()) and run.id == "r-2", 10.0)
+        awaited(lambda: (run := run_is(agent, "running")()) and run.id == "r-2", 20)
         last = site.plan(agent)
         operation = protocol.MakePlan(id=agent.next_id(), action="restart", spec=site.spec(), compare_to="r-1")
         good = msgspec.convert(agent.ask(operation, 30.0).data, protocol.WirePlan)
@@ -344,7 +344,7 @@ def test_record_tells_what_the_run_was_started_with_and_no_secret(site: Site) ->
     with Agent() as agent:
         agent.watch(site.spec(), site.state)
         site.execute(agent, "r-1", site.plan(agent, env=env), env=env, unset=("LANG",))
-        run = awaited(run_is(agent, "running"), 10.0)
+        run = awaited(run_is(agent, "running"), 20)
 
     assert run.env["PLAIN"] == "1"
     assert run.env["API_TOKEN"].startswith("hmac:")
@@ -424,7 +424,7 @@ def test_a_keeper_that_never_speaks_is_named_and_its_request_withdrawn(
     startkeeper.write_request(directory, {"op": "execute", "id": 1, "request": "r-1", "ttl_s": 60}, {})
 
     start = startkeeper.Start(directory, lambda: None, "unit")
-    awaited(start.advance, 5.0)
+    awaited(start.advance, 20)
 
     assert start.error is not None
     assert start.error.reason == "keeper_not_started"

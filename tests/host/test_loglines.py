@@ -77,7 +77,7 @@ _PARTS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(_PARTS, max_size=40), length=st.integers(1, 700), block=st.integers(400, 900))
 def test_any_ranges_give_the_same_lines_as_reading_the_whole(
     tmp_path: Path, parts: list[bytes], length: int, block: int
@@ -93,7 +93,7 @@ def test_any_ranges_give_the_same_lines_as_reading_the_whole(
         assert read_up(log, -1, length) == whole
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     sizes=st.lists(st.integers(0, 90), min_size=1, max_size=25),
     length=st.integers(1, 200),
@@ -208,7 +208,7 @@ _QUERIES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.lists(_WORDS, max_size=4), max_size=40), query=_QUERIES, block=st.integers(120, 300))
 def test_matches_are_those_that_a_reader_of_the_lines_would_find(
     tmp_path: Path, rows: list[list[str]], query: dict[str, Any], block: int

@@ -89,9 +89,9 @@ def test_look_answers_without_waiting_and_forgets_when_the_log_speaks_again(
         other.advance()
         return other.found
 
-    until(lambda: found() == (str(tmp_path / "own.log"), writer.pid), 10)
+    until(lambda: found() == (str(tmp_path / "own.log"), writer.pid), 20)
     os.utime(log)
-    until(lambda: found() is None, 10)
+    until(lambda: found() is None, 20)
     other.close()
 
     assert other.fd == -1

@@ -83,12 +83,14 @@ def _record(writer: int, age_s: float, text: str) -> None:
 
 def test_a_kill_that_the_kernel_names_twice_is_told_once_with_its_time(log: tuple[kernlog.KernelLog, int]) -> None:
     known, writer = log
+    before = procfs.boottime()
     _record(writer, 5.0, _OOM)
+    after = procfs.boottime()
     (first,) = known.read()
     _record(writer, 5.0, "Memory cgroup out of memory: Killed process 24282 (pt_main,thread) total-vm:1kB")
 
     assert known.read() == []
-    assert abs(procfs.boottime() - first["bt"] - 5.0) < 0.5
+    assert before - 5.5 < first["bt"] < after - 4.5
     assert first["text"] == _OOM
 
 
@@ -286,7 +288,7 @@ def test_a_helper_that_finds_no_container_says_why_and_lives_on() -> None:
     assert "another machine" in told["cannot"]["container"]
     assert _said(helper)["re"] == 2
     _ask(helper, op="bye", id=3)
-    assert helper.wait(10) == 0
+    assert helper.wait(20) == 0
     helper.communicate()
 
 

@@ -108,7 +108,7 @@ def _exec_says(script: Path, interpreter: Path) -> str:
     """What the kernel itself makes of it."""
     write(script, b"#!%s\n" % bytes(interpreter))
     try:
-        subprocess.run([script], check=False, timeout=10)
+        subprocess.run([script], check=False, timeout=20)
     except OSError as error:
         return errno.errorcode[error.errno or 0]
     return ""
@@ -336,7 +336,7 @@ def test_a_command_that_is_being_written_is_refused_until_it_is_closed(place: Pa
 
 def _exec_says_busy(path: Path) -> bool:
     try:
-        subprocess.run([path], check=False, timeout=10, close_fds=True)
+        subprocess.run([path], check=False, timeout=20, close_fds=True)
     except OSError as error:
         return error.errno == errno.ETXTBSY
     return False
@@ -356,7 +356,7 @@ def test_a_reader_of_the_command_is_no_writer(place: Path) -> None:
     path = write(place / "run.sh", b"#!/bin/bash\nread line\n")
     running = subprocess.Popen([path], stdin=subprocess.PIPE)
     try:
-        until(lambda: b"run.sh" in Path(f"/proc/{running.pid}/cmdline").read_bytes(), 5)
+        until(lambda: b"run.sh" in Path(f"/proc/{running.pid}/cmdline").read_bytes(), 20)
 
         assert outcome(place, [str(path)]) == ("", None, "")
     finally:

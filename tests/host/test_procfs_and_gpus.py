@@ -77,7 +77,7 @@ def test_signals_through_a_pidfd_reach_the_process(lab: Lab) -> None:
 
     procfs.pidfd_send_signal(pidfd, signal.SIGTERM)
 
-    assert process.wait(5) == -signal.SIGTERM
+    assert process.wait(20) == -signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         procfs.pidfd_send_signal(pidfd, signal.SIGTERM)
     os.close(pidfd)

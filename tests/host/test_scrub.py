@@ -108,8 +108,8 @@ def test_much_text_is_scrubbed_in_time() -> None:
     import time
 
     text = ("a" * 5000 + " x=1 step 5 loss 2.0 " + "-" * 3000 + "\n") * 400
-    began = time.monotonic()
+    began = time.process_time()
 
     scrub.scrub(text)
 
-    assert time.monotonic() - began < 5.0
+    assert time.process_time() - began < 5.0

@@ -54,7 +54,7 @@ def test_chained_background_line_starts_the_run_but_never_returns(idle: Containe
         host.ssh_argv(_over_ssh(idle, _HANGING_LINE)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as ssh:
         assert ssh.stdout is not None
-        until(lambda: "step 3 " in idle.read(_LOG), timeout_s=10, what="the run steps")
+        until(lambda: "step 3 " in idle.read(_LOG), timeout_s=20, what="the run steps")
         assert ssh.stdout.readline() == "1\n"  # so the list's last command has ended
         with pytest.raises(subprocess.TimeoutExpired):
             ssh.wait(timeout=2)
@@ -62,7 +62,7 @@ def test_chained_background_line_starts_the_run_but_never_returns(idle: Containe
         # What kept it is the run alone: it returns when that dies.
         idle.kill_all(idle.pids_of("train.py"))
 
-        assert ssh.wait(timeout=5) == 0
+        assert ssh.wait(timeout=20) == 0
 
 
 def test_pgrep_takes_its_own_shell_for_the_run(idle: Container, host: Sshd) -> None:

@@ -95,7 +95,7 @@ def test_cut_kills_the_connection_but_not_what_runs_in_the_container(plain_conta
 
         assert host.cut() >= 1
 
-        assert ssh.wait(timeout=5) == 255
+        assert ssh.wait(timeout=20) == 255
     survivors = [pid for pid, argv in plain_container.processes().items() if argv[0] == "sleep" and argv[1] in "77 78"]
     assert survivors
     plain_container.kill_all(survivors)
@@ -130,7 +130,7 @@ def test_dropped_wire_is_silent_and_comes_back(wire: Wire, plain_container: Cont
         wire.restore()
         assert ssh.stdout.readline() == "during\n"
         ssh.stdin.close()
-        assert ssh.wait(timeout=5) == 0
+        assert ssh.wait(timeout=20) == 0
 
 
 def test_limited_wire_is_as_slow_as_asked(wire: Wire) -> None:
@@ -151,7 +151,7 @@ def test_frozen_container_hangs_an_attach_until_it_thaws(lab: Lab) -> None:
 
         container.thaw()
 
-        assert ssh.wait(timeout=5) == 0
+        assert ssh.wait(timeout=20) == 0
     container.stop()
 
 

@@ -42,8 +42,8 @@ async def test_steps_are_unseen_while_only_the_log_is_lost_and_c_brings_them_bac
     async with training.engine() as engine:
         await reach(engine, lambda now: now.verdict == Verdict.STEPPING and now.progress.usual_step_s is not None)
         with _held(training, engine):
-            lost = await reach(engine, lambda now: now.log.lost is not None, 8)
-            unseen = await reach(engine, lambda now: now.verdict == Verdict.RUNNING, 8)
+            lost = await reach(engine, lambda now: now.log.lost is not None, 30)
+            unseen = await reach(engine, lambda now: now.verdict == Verdict.RUNNING, 30)
 
             assert lost.link.state is LinkState.UP
             assert (_slug(unseen), outcome.check_exit_code(unseen)) == ("log_lost", 6)
@@ -52,7 +52,7 @@ async def test_steps_are_unseen_while_only_the_log_is_lost_and_c_brings_them_bac
             assert (unseen.progress.rate.now, unseen.link.state) == (None, LinkState.UP)
 
             engine.retry_link()
-            back = await reach(engine, lambda now: now.verdict == Verdict.STEPPING, 15)
+            back = await reach(engine, lambda now: now.verdict == Verdict.STEPPING, 30)
 
     assert (back.reason, back.log.lost) == (None, None)
 
@@ -65,8 +65,8 @@ async def test_silent_log_connection_is_missed_and_every_line_arrives_once(train
         await engine.execute(await engine.plan("restart"))
         await until_async(lambda: engine.log.end > 2_000, 20, "lines come")
         with _held(training, engine):
-            await reach(engine, lambda now: now.log.lost is not None, 8)
-            await reach(engine, lambda now: now.log.lost is None, 15)
+            await reach(engine, lambda now: now.log.lost is not None, 30)
+            await reach(engine, lambda now: now.log.lost is None, 30)
         await until_async(lambda: _texts(engine)[-1:] == [f"line {_LINES} of many"], 40, "the last line")
 
         assert _texts(engine) == [f"line {number} of many" for number in range(1, _LINES + 1)]
@@ -82,11 +82,11 @@ async def test_follow_that_is_answered_too_late_is_asked_again_and_no_line_comes
         engine.log.__init__(max_lines=2 * _LINES)  # type: ignore[misc]
         link = engine._link
         assert isinstance(link, Link)
-        await until_async(lambda: link._bulk.channel is not None, 15)
+        await until_async(lambda: link._bulk.channel is not None, 20)
         with _held(training, engine):
             await engine.execute(await engine.plan("restart"))
             # The agent is there and doesn't answer: told, though the connection itself is up.
-            waits = await reach(engine, lambda now: now.log.lost is not None, 10)
+            waits = await reach(engine, lambda now: now.log.lost is not None, 30)
             # On the log's connection, whichever is due; on a busy machine it is missed before anything is asked.
             told = [f"no answer to {each} " for each in ("LogFollow", "LogRead", "Recorder")] + [
                 "no word from the host"

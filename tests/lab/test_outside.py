@@ -31,7 +31,7 @@ def _of_container(holder: str, training: Training) -> int:
         "/root/other.py", 'import time\ncontext = open("/dev/nvidia-uvm")\nprint(1, flush=True)\ntime.sleep(600)\n'
     )
     ct.run(["sh", "-c", "setsid -f python3 /root/other.py >/tmp/other 2>&1 </dev/null"])
-    until(lambda: ct.read("/tmp/other") == "1\n", 10, f"{holder} holds the device")
+    until(lambda: ct.read("/tmp/other") == "1\n", 20, f"{holder} holds the device")
     (pid,) = ct.pids_of("other.py")
     return pid
 
@@ -47,7 +47,7 @@ def _on_the_host(folder: Path) -> Iterator[int]:
     own_dev = 'mount -t tmpfs tmpfs /dev && : > /dev/nvidia-uvm && exec python3 -c "$1"'
     process = subprocess.Popen(["unshare", "--mount", "sh", "-c", own_dev, "sh", program])
     try:
-        until(ready.exists, 10, "the host's process holds the device")
+        until(ready.exists, 20, "the host's process holds the device")
         yield process.pid
     finally:
         process.kill()
@@ -62,7 +62,7 @@ def _started_by_hand(training: Training, driver: Path) -> int:
     ct.touch_uvm()
     ct.write(_STATE, "driver 550.54\n")
     ct.run(["sh", "-c", f"cd /root && setsid -f python3 /root/train.py >{_LOG} 2>&1 </dev/null"])
-    until(lambda: "step 2 " in ct.read(_LOG), 10, "the run steps")
+    until(lambda: "step 2 " in ct.read(_LOG), 20, "the run steps")
     (pid,) = ct.pids_of("train.py")
     return pid
 
@@ -166,7 +166,7 @@ def test_a_frozen_container_is_named_at_once_and_its_agents_are_kept_until_it_th
             await asyncio.to_thread(training.container.freeze)
             try:
                 engine.on_change.append(lambda: reasons.add(engine.snapshot.link.reason))
-                lost = await reach(engine, lambda now: now.link.state is not LinkState.UP, 15)
+                lost = await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
                 assert (lost.link.state, lost.link.reason) == (LinkState.LOST, "container_frozen")
                 assert training.wrappers() == wrappers
             finally:
@@ -195,7 +195,7 @@ def test_a_helper_that_is_killed_takes_nothing_with_it(lab: Lab, driver: Path, t
             before = await _seen_from_the_host(engine)
             (helper,) = _helpers(lab)
             os.kill(helper, signal.SIGKILL)
-            told = await reach(engine, lambda now: now.container is not None and now.container.frozen is None, 10)
+            told = await reach(engine, lambda now: now.container is not None and now.container.frozen is None, 30)
             assert told.container is not None
             assert "the agent ended by signal" in told.container.why
             step = before.progress.step or 0
@@ -268,7 +268,7 @@ def test_a_kill_by_the_containers_memory_limit_is_proven_by_the_kernel_log(
             limit.write_text(str(256 << 20))
             ct.write("/root/go", "")
             ended = await reach(engine, lambda now: now.verdict is Verdict.ENDED, 30)
-            return ended if _is_proven(ended) else await reach(engine, _is_proven, 10)
+            return ended if _is_proven(ended) else await reach(engine, _is_proven, 30)
 
     ended = asyncio.run(watch())
 

@@ -102,7 +102,7 @@ def test_status_check_tells_a_run_that_ended_from_a_bad_one(training: Training) 
 
     bad = training.cli("status", "--json", "--check")
     training.container.run(["kill", "-KILL", str(running.json["pid"])])
-    until(lambda: not training.mains(), 10)
+    until(lambda: not training.mains(), 20)
     ended = training.cli("status", "--json", "--check")
     waited = training.cli("wait", running.json["id"], "--for", "stepping", "--json")
 

@@ -68,7 +68,7 @@ def test_hand_started_run_is_planned_and_replaced_and_bystanders_are_neither(tra
     before = set(container.processes())
     for line in bystanders:
         container.run(["bash", "-c", 'setsid -f bash -c "$0" </dev/null >/dev/null 2>&1', line])
-    until(lambda: len(_with_the_name(training) - before) >= len(bystanders) + 1, 5, "the bystanders are there")
+    until(lambda: len(_with_the_name(training) - before) >= len(bystanders) + 1, 20, "the bystanders are there")
     standing = _with_the_name(training) - before
     status = training.cli("status", "--json")
 

@@ -375,7 +375,7 @@ def _disk_fills_while_stepping(case: Case, scene: Scene) -> None:
         config = training.config(log="/small/{name}.log")
         training.restart(config=config)
         training.container.run(["sh", "-c", "head -c 30000000 /dev/zero >/small/fill || true"])
-        until(lambda: not training.mains(), 10, "the trainer ends of it")
+        until(lambda: not training.mains(), 20, "the trainer ends of it")
         status = training.cli("status", "--json", "--check", config=config)
         assert (status.code, status.json["reason"]) == (case.code, case.reason), status
         assert "0 B are free" in status.json["detail"]
@@ -451,7 +451,7 @@ def _limit_memory(pid: int, limit_bytes: int, number: int, afterwards: ExitStack
 
 
 def _remove_group(group: Path) -> None:
-    until(lambda: not (group / "cgroup.procs").read_text(), 10, "nobody is left in it")
+    until(lambda: not (group / "cgroup.procs").read_text(), 20, "nobody is left in it")
     group.rmdir()
 
 
@@ -462,7 +462,7 @@ def _background(case: Case, scene: Scene) -> None:
     done = _launch(training, case)
     assert training.mains() == [done.json["pid"]]
     training.container.run(["kill", "-TERM", str(done.json["pid"])])
-    until(lambda: not training.mains(), 10)
+    until(lambda: not training.mains(), 20)
     after = training.cli("status", "--json", "--check")
     assert (after.code, after.json["reason"]) == (15, "sigterm_external")
 
@@ -558,7 +558,7 @@ def _unprivileged(case: Case, scene: Scene) -> None:
     # From lxcfs's uptime they would be hours wrong, or negative.
     assert all(0 <= age <= elapsed_s + 5 for age in ages), (ages, elapsed_s)
     training.container.run(["kill", "-KILL", str(done.json["pid"])])
-    until(lambda: not training.mains(), 10)
+    until(lambda: not training.mains(), 20)
     after = training.cli("status", "--check")
     assert after.code == 15
     assert "sigkill_unknown" in after.out
@@ -618,7 +618,7 @@ def _pid_reused(case: Case, scene: Scene) -> None:
     container = training.container
     done = training.restart()
     container.run(["kill", "-KILL", str(training.keeper(done.json["id"])), str(done.json["pid"])])
-    until(lambda: not training.mains(), 10)
+    until(lambda: not training.mains(), 20)
     container.run(["sh", "-c", "setsid -f sleep 900 </dev/null >/dev/null 2>&1"])
     (other,) = container.pids_of("900")
     for name in ("status.json", "run.json"):
@@ -663,7 +663,7 @@ def _stop_while_loading(case: Case, scene: Scene) -> None:
     training = scene.training
     training.write_run("--load-time 20")
     accepted = training.cli("restart", "--yes", "--json", "--detach")
-    until(training.mains, 10, "it loads")
+    until(training.mains, 20, "it loads")
     stopped = training.cli("stop", "--yes", "--json")
     assert (accepted.code, stopped.code) == (0, case.code), stopped
     assert (stopped.json["verdict"], stopped.json["run_alive"]) == ("stopped", False)
@@ -679,7 +679,7 @@ def _without_systemd(case: Case, scene: Scene) -> None:
     training = scene.training
     done = _launch(training, case)
     training.await_no_agents()
-    until(lambda: not training.wrappers(), 10, "the session is over")
+    until(lambda: not training.wrappers(), 20, "the session is over")
     training.steps_on(done.json["log"])
     assert training.parent(training.keeper(done.json["id"])) == 1
 
@@ -711,8 +711,8 @@ def _killed_with_all_their_kind(case: Case, scene: Scene) -> None:
     keeper = training.keeper(done.json["id"])
     line = ["pkill", "-9", "-f", "python3"] if case.id == "L46" else ["bash", "-c", _FUSER_KILL]
     training.container.run(line, check=False)
-    until(lambda: not training.mains(), 10)
-    until(lambda: keeper not in training.container.processes(), 10, "the keeper ends by itself")
+    until(lambda: not training.mains(), 20)
+    until(lambda: keeper not in training.container.processes(), 20, "the keeper ends by itself")
     status = training.cli("status", "--check")
     assert status.code == case.code
     assert case.reason in status.out
@@ -734,9 +734,9 @@ def _orphans(case: Case, scene: Scene) -> None:
     assert len(workers) == 8
     renamed = "exec -a 'dflash drafter 7' sleep 1000 >>/workspace/train_hand.log 2>&1 </dev/null"
     container.run(["setsid", "-f", "bash", "-c", renamed])
-    (worker,) = until(lambda: container.pids_of("1000"), 5)
+    (worker,) = until(lambda: container.pids_of("1000"), 20)
     container.run(["kill", "-KILL", str(main)])
-    until(lambda: main not in container.processes(), 10)
+    until(lambda: main not in container.processes(), 20)
     plan = training.cli("restart", "--plan", "--json")
     assert {*workers, worker} <= {each["pid"] for each in plan.json["replaces"]}
     done = _launch(training, case)
@@ -789,9 +789,9 @@ def _python_removed(case: Case, scene: Scene) -> None:
     container.run(["sh", "-c", hide])
     try:
         container.run(["kill", "-KILL", str(done.json["pid"])])
-        until(lambda: not container.pids_of(SCRIPT), 10)
+        until(lambda: not container.pids_of(SCRIPT), 20)
         record = f"{STATE}/targets/lab/runs/{done.json['id']}/exit.json"
-        until(lambda: '"signal"' in container.read(record), 10, "the exit is recorded")
+        until(lambda: '"signal"' in container.read(record), 20, "the exit is recorded")
         gone = training.cli("status", "--json")
     finally:
         container.run(["sh", "-c", show])
@@ -830,7 +830,7 @@ def _odd_run(case: Case, scene: Scene) -> None:
     match case.id:
         case "L37-systemd":
             training.await_no_agents()
-            until(lambda: not training.wrappers(), 10, "the session is over")
+            until(lambda: not training.wrappers(), 20, "the session is over")
             training.steps_on(told["log"])
             keeper = training.keeper(told["id"])
             assert "/dflash-" in container.read(f"/proc/{keeper}/cgroup")
@@ -984,7 +984,7 @@ def _frozen_while_killing(case: Case, scene: Scene) -> None:
         await asyncio.to_thread(_await_evidence, training, "TERM, . s of 8 s left")
         await asyncio.to_thread(container.freeze)
         try:
-            frozen = await reach(engine, lambda now: now.link.state is not LinkState.UP, 10)
+            frozen = await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
             assert frozen.link.state is LinkState.LOST
             told = await asyncio.to_thread(training.cli, "status", "--json", timeout_s=40)
             assert (told.code, told.json["reason"]) == (31, "container_frozen"), told
@@ -1014,7 +1014,7 @@ def _frozen_before_it_was_read(case: Case, scene: Scene) -> None:
         await asyncio.to_thread(container.freeze)
         asked = asyncio.create_task(engine.execute(plan))
         try:
-            await reach(engine, lambda now: now.link.state is not LinkState.UP, 10)
+            await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
             asked.cancel()
             await asyncio.sleep(1.0)  # beyond the agent's lease
         finally:
@@ -1039,11 +1039,11 @@ def _twenty_reconnects(case: Case, scene: Scene) -> None:
     async def play(engine: Engine) -> None:
         for _ in range(20):
             assert await asyncio.to_thread(host.cut) >= 1
-            await reach(engine, lambda now: now.link.state is not LinkState.UP, 8)
+            await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
             engine.retry_link()
             await reach(engine, lambda now: now.link.state is LinkState.UP and now.verdict == Verdict.STEPPING, 20)
         await until_async(lambda: len(training.agents()) <= 2, 30, "no pile of agents")
-        await until_async(lambda: len(training.wrappers()) <= 4, 10, "no pile of wrappers")
+        await until_async(lambda: len(training.wrappers()) <= 4, 20, "no pile of wrappers")
 
     _in_console(training, play)
     assert (training.run_ids(), training.mains()) == ([first.json["id"]], [first.json["pid"]])

@@ -110,7 +110,7 @@ class Training:
         """Start the trainer as people do, with nohup, and return its pid once it steps."""
         line = f"cd /root; nohup python3 -u {SCRIPT} {_OPTIONS} {options} >{log} 2>&1 </dev/null &"
         self.container.run(["bash", "-c", line])
-        until(lambda: self.last_step(log) >= 2, 10, "the hand-started run steps")
+        until(lambda: self.last_step(log) >= 2, 20, "the hand-started run steps")
         (pid,) = self.mains()
         return pid
 
@@ -135,7 +135,7 @@ class Training:
     def steps_on(self, log: str) -> None:
         """Wait until the run takes two more steps."""
         now = self.last_step(log)
-        until(lambda: self.last_step(log) >= now + 2, 10, f"steps after {now}")
+        until(lambda: self.last_step(log) >= now + 2, 20, f"steps after {now}")
 
     def keeper(self, run: str) -> int:
         """Return the pid (inside) of the keeper of the run with this id."""
@@ -215,7 +215,7 @@ class Training:
         engine = Engine("lab", target, operator="tester", origin="lab")
         task = asyncio.create_task(engine.run())
         try:
-            await reach(engine, lambda _: engine.has_word, 15)
+            await reach(engine, lambda _: engine.has_word, 30)
             yield engine
         finally:
             task.cancel()

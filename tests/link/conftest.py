@@ -47,7 +47,7 @@ def key(home: Path) -> Path:
 
 def write_key(path: Path, passphrase: str | None = None) -> Path:
     subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase or "", "-f", str(path)], check=True, timeout=10
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase or "", "-f", str(path)], check=True, timeout=20
     )
     return path
 

@@ -279,7 +279,7 @@ async def test_frozen_container_is_named_and_its_attempt_goes_on_when_thawed(
     gate.touch()
 
     with pytest.raises(_Over):
-        await asyncio.wait_for(attempt, 10)
+        await asyncio.wait_for(attempt, 20)
     assert len(held) == 1
 
 

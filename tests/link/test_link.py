@@ -33,7 +33,7 @@ async def running(target: Target, heard: Heard) -> AsyncIterator[Link]:
         assert not task.done(), task
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 5)
+            await asyncio.wait_for(task, 20)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def local() -> Target:
 
 
 async def until_up(heard: Heard, count: int = 1) -> None:
-    await until_async(lambda: len(heard.of(LinkUp)) >= count and len(heard.of(BulkUp)) >= count, 15)
+    await until_async(lambda: len(heard.of(LinkUp)) >= count and len(heard.of(BulkUp)) >= count, 20)
 
 
 def is_gone(pid: int) -> bool:
@@ -109,7 +109,7 @@ async def test_stopped_agent_is_a_lost_link_within_five_seconds_and_is_killed(he
 
         os.kill(pid, signal.SIGSTOP)
         began = time.monotonic()
-        await until_async(lambda: heard.of(LinkDown), 6)
+        await until_async(lambda: heard.of(LinkDown), 20)
 
         assert time.monotonic() - began < 5
         assert heard.of(LinkDown)[0].reason is Reason.LINK_LOST
@@ -142,7 +142,7 @@ async def test_silent_cut_is_noticed_within_five_seconds_and_healed(
 
             wire.freeze()
             began = time.monotonic()
-            await until_async(lambda: heard.of(LinkDown), 6)
+            await until_async(lambda: heard.of(LinkDown), 20)
             took_s = time.monotonic() - began
             wire.thaw()
             await until_up(heard, 2)
@@ -198,7 +198,7 @@ async def test_silent_bulk_connection_is_replaced(
 
         os.kill(stopped, signal.SIGSTOP)
         began = time.monotonic()
-        await until_async(lambda: heard.of(BulkDown), 6)
+        await until_async(lambda: heard.of(BulkDown), 20)
 
         assert time.monotonic() - began < 5
         assert heard.of(LinkDown) == []

@@ -346,7 +346,7 @@ async def test_the_plots_hold_dots_once_plotext_is_there() -> None:
             text = as_text(overview(app).query_one("#main-panel", LinesView).view)
             return any("\u2801" <= char <= "\u28ff" for char in text)
 
-        await until_async(dotted, 15, what="dots in the plot")
+        await until_async(dotted, 20, what="dots in the plot")
 
 
 async def test_y_copies_a_report_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,7 +441,7 @@ async def test_a_plan_that_comes_while_the_dialog_is_taken_down_is_nobodys(monke
 
         monkeypatch.setattr(source, "plan", late)
         await pilot.press("r")
-        await asyncio.wait_for(asked.wait(), 10.0)
+        await asyncio.wait_for(asked.wait(), 20)
         dialog = app.screen
         await dialog.remove_children()
         answer.set()

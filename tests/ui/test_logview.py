@@ -61,7 +61,7 @@ async def test_up_to_the_first_line_and_down_to_the_last_every_line_is_seen_once
     assert largest <= MOST_ENTRIES
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(-300, 300), max_size=30), st.integers(0, 2**32))
 @example([0], 31459)  # a jump to where more lines stand on either side than are kept
 async def test_wherever_it_is_scrolled_lines_that_follow_in_the_file_follow_on_the_pane(
