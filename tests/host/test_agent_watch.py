@@ -160,7 +160,7 @@ def test_a_death_is_told_within_milliseconds(
         awaited(looks)
         child.kill()
         child.wait()
-        ready = awaited(lambda: set(select.select(eyes.fds(), [], [], 0.0)[0]) & set(eyes._pidfds))
+        ready = awaited(lambda: set(select.select(eyes.fds(), [], [], 0.0)[0]) & set(eyes._deaths.fds()))
         eyes.step(ready)
     finally:
         eyes.close()
