@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from console import protocol
-from console.host import procfs, records, watcher
+from console.host import procfs, records, strangers, watcher
 from tests.host.agentprocess import Agent, awaited
 
 BOOT = procfs.boot_identity()
@@ -126,7 +126,7 @@ def test_bystanders_are_no_runs(tmp_path: Path, trainer: Path, spec: Spec) -> No
 
 
 class Clock:
-    """Stands for `time` in the watcher: it goes on only when it is told to."""
+    """Stands for `time` in the agent's eyes: it goes on only when it is told to."""
 
     now = 1000.0
 
@@ -142,7 +142,8 @@ def test_a_death_is_told_within_milliseconds(
 ) -> None:
     """By its pidfd alone: while no time passes, no look is due that would find it."""
     child, clock, told = start(), Clock(), list[dict[str, Any]]()
-    monkeypatch.setattr(watcher, "time", clock)
+    for module in (watcher, strangers):
+        monkeypatch.setattr(module, "time", clock)
     operation = {"spec": msgspec.to_builtins(spec()), "state_dir": str(tmp_path / "state"), "interval_s": 1.0}
 
     def send(event: dict[str, Any]) -> bool:
