@@ -268,7 +268,7 @@ _REQUESTS = {
     ),
     "restart_under_way": _error(
         "a restart is under way",
-        "Somebody holds the lock of this target; two restarts at once would kill each other's run.",
+        "Somebody kills or spawns on this target now, or the run that was started last has not made a step yet.",
         "the other restart is not disturbed",
         "watch it, or wait for it",
     ),

@@ -36,7 +36,11 @@ def _overrides(env: tuple[str, ...], unset: tuple[str, ...], args: tuple[str, ..
 @click.option("--plan", "plan_only", is_flag=True, help="Print the plan; touch nothing.")
 @click.option("--plan-id", help="Carry out the plan with this id, only if the world still is as planned.")
 @click.option("--yes", is_flag=True, help="Confirm without asking.")
-@click.option("--expect-run", metavar="RUN", help="Refuse (code 4) if any other run than RUN is there.")
+@click.option(
+    "--expect-run",
+    metavar="RUN",
+    help="Refuse (code 4) if any other run than RUN is there; replaces RUN also where it has not stepped yet.",
+)
 @click.option("--detach", is_flag=True, help="Return when the keeper has taken the request.")
 @click.option("--wait", "wait_for", type=Wanted(), help="Return when this is proven (default stepping).")
 @timeout_option
@@ -49,7 +53,10 @@ def _overrides(env: tuple[str, ...], unset: tuple[str, ...], args: tuple[str, ..
 @click.option("--keep-cache", is_flag=True, help="Do not clear the cache.")
 @json_option
 def restart(target: str | None, **options: Any) -> int:
-    """Replace what runs on TARGET by a new run, and prove that it runs."""
+    """Replace what runs on TARGET by a new run, and prove that it runs.
+
+    A launch that has not stepped yet is left alone (code 4): wait for it, or name it with --expect-run.
+    """
     from console.headless import restart as work
 
     name, chosen = choose(target, options)

@@ -13,7 +13,7 @@ from console.config import Target
 from console.engine import Engine
 from console.headless import follow, output, store
 from console.headless.session import deadline_after, on_terminal, opened, settled, typed_line
-from console.model import Accepted, Overrides, Plan
+from console.model import Accepted, Overrides, Plan, Snapshot, StageStatus
 from console.reasons import ConsoleError, Exit, Reason, reason_of
 
 
@@ -88,12 +88,15 @@ def _stored_overrides(name: str, overrides: Overrides, options: Options) -> Over
 
 
 def refuse_if_under_way(engine: Engine, options: Options) -> None:
-    """Never double a launch that is under way; naming it with `--expect-run` means that it is to be replaced.
+    """Never double a launch that is under way.
 
+    The lock covers what can't be shared, the killing and the spawning. From then on until its first step a launch is
+    left to whoever asked for it, unless it is named with `--expect-run`: one that hangs must be replaceable.
     Raises: ConsoleError(RESTART_UNDER_WAY), code 4.
     """
     snapshot = engine.snapshot
-    run, lock, active = snapshot.run, snapshot.lock, follow.active_stage(snapshot)
+    run, lock, active = snapshot.run, snapshot.lock, _stage_under_way(snapshot)
+    way_out = ""
     if lock is not None:
         who = f"{lock.operator} from {lock.origin}" if lock.origin else lock.operator
         detail = f"{who} is at {lock.stage} with {lock.name} id={lock.run_id} stage={lock.stage}"
@@ -101,10 +104,19 @@ def refuse_if_under_way(engine: Engine, options: Options) -> None:
     elif run and run.id and run.alive and active and not run.by_hand and options.expect_run is None:
         detail = f"{run.name} id={run.id} stage={active.stage}"
         data = {"run": run.name, "id": run.id, "stage": str(active.stage)}
+        way_out = f"; to replace it: --expect-run {run.name}"
     else:
         return
-    detail += f"; use: dflash-console wait {data['id']}{options.way}"
+    detail += f"; use: dflash-console wait {data['id']}{options.way}{way_out}"
     raise ConsoleError(Reason.RESTART_UNDER_WAY, detail, Exit.LOCKED, data=data)
+
+
+def _stage_under_way(snapshot: Snapshot) -> StageStatus | None:
+    """Return the stage that a launch is in, if any; a run in whose log no step can be told is launched as far as can be
+    proved."""
+    if snapshot.reason is not None and snapshot.reason.slug == Reason.FORMAT_UNKNOWN:
+        return None
+    return follow.active_stage(snapshot)
 
 
 def show_plan(engine: Engine, plan: Plan, overrides: Overrides, options: Options) -> int:

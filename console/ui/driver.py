@@ -3,13 +3,14 @@
 A terminal that hangs up sends SIGHUP and SIGCONT, fails each write, and is at its end for each read. Of its own
 Textual's driver takes that SIGCONT for the end of a suspension: it starts its threads a second time, of which the first
 are never ended; and once a write has failed, nobody empties its full queue, in which the end of the app then waits for
-ever.
+ever. Nor is its choice of what to draw on ours: stderr, which may be sent to a file.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 from typing import IO, Any, cast
 
@@ -21,8 +22,7 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        assert self._file is not None
-        self._file = cast(Any, _Output(self._file, self._lost))
+        self._file = cast(Any, _Output(_terminal(), self._lost))
 
     def _lost(self) -> None:
         """Called by the thread that writes, maybe when all is over."""
@@ -40,6 +40,12 @@ class TerminalDriver(LinuxDriver):
             self.suspend_application_mode()
             self._must_signal_resume = True
         self.resume_application_mode()
+
+
+def _terminal() -> IO[str]:
+    """Return what is drawn on: stderr, as Textual does, but stdout where only that is a terminal."""
+    candidates = [stream for stream in (sys.__stderr__, sys.__stdout__) if stream is not None]
+    return next((stream for stream in candidates if stream.isatty()), candidates[0])
 
 
 class _Output:

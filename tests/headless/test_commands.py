@@ -117,6 +117,7 @@ def test_second_restart_never_doubles_one_under_way(tmp_path: Path) -> None:
         assert console("wait", first["id"], "--timeout", "60s").code == 0
     assert (second.code, second.json["reason"], second.json["id"]) == (4, "restart_under_way", first["id"])
     assert f"use: dflash-console wait {first['id']}" in second.json["detail"]
+    assert second.json["detail"].endswith(f"; to replace it: --expect-run {first['run']}")
 
 
 def test_expected_run_guards_against_killing_another(console: Console) -> None:

@@ -1,4 +1,4 @@
-"""The console on a real terminal that hangs up, or whose program is stopped and goes on."""
+"""The console on a real terminal: one that hangs up, whose program is stopped and goes on, that isn't its stderr."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _BEGIN = b"\x1b[?1049h"
 class Page:
     """The console of a target on this machine on which nothing runs, on a terminal of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, errors: Path | None = None) -> None:
+        """`errors`: the file that its stderr is sent to; else it is the terminal, too."""
         self.painted = b""
         config = folder / "config.toml"
         state = f"{str(folder / 'state')!r}"
@@ -37,6 +38,8 @@ class Page:
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             try:
+                if errors is not None:
+                    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT, 0o600), 2)
                 home = {"HOME": str(folder), "XDG_STATE_HOME": str(folder), "TERM": "xterm-256color"}
                 path = {"PYTHONPATH": str(Path(__file__).parents[2])}
                 os.execve(
@@ -56,7 +59,8 @@ class Page:
     def read(self) -> bytes:
         """Return what was painted."""
         if select.select([self._fd], [], [], 0)[0]:
-            self.painted += os.read(self._fd, 1 << 16)
+            with contextlib.suppress(OSError):  # EIO: the console has ended
+                self.painted += os.read(self._fd, 1 << 16)
         return self.painted
 
     def shows(self, text: bytes) -> bool:
@@ -135,3 +139,16 @@ def test_console_that_is_told_to_go_on_waits_for_keys_once_and_answers(page: Pag
     until(lambda: page.readers() == 1, _START_S, "one thread waits for keys")
     page.press(b"q")
     until(page.is_over, _END_S, "the console has taken the key")
+
+
+def test_screen_is_drawn_on_the_terminal_where_stderr_goes_to_a_file(tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    page = Page(tmp_path, errors=errors)
+    try:
+        until(lambda: page.shows(b"quit"), _START_S, "the screen is painted")
+        page.press(b"q")
+        until(lambda: page.read() and page.is_over(), _END_S, "the console has taken the key")
+    finally:
+        page.end()
+
+    assert errors.read_text() == ""
