@@ -38,20 +38,26 @@ def status(target: str | None, **options: Any) -> int:
 @click.option("--run", metavar="RUN", help="The log of a past run, by name or id.")
 @click.option("--no-steps", is_flag=True, help="Leave step lines out.")
 @click.option("--context", type=click.IntRange(0, 100), default=0, help="Lines around each that was found.")
-@click.option("--max-bytes", type=click.IntRange(min=1), help="Print no more than this.")
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(min=1),
+    help="Print no more than this: the newest lines that fit, of --errors the first; stderr says what was left out.",
+)
 @timeout_option
 def logs(target: str | None, **options: Any) -> int:
     """Print the end of the current run's log, or what is asked for of the whole file; control characters as text.
 
     \b
     --grep is a regular expression where it has signs of one; small letters match capitals, too.
+    Where --max-bytes has no room for a single line, the line's end is printed; of one with its FILE:LINE the start.
     """
     from console.headless import loglines
     from console.headless import logs as work
 
     if options["errors"] and options["grep"]:
         raise click.UsageError("--errors and --grep exclude each other")
-    if options["follow"] and (options["run"] or options["since"] is not None or options["context"]):
+    bounded = options["run"] or options["since"] is not None or options["context"] or options["max_bytes"]
+    if options["follow"] and bounded:
         raise click.UsageError("-f goes with --errors, --grep and --no-steps only")
     fields = ("errors", "grep", "since", "run", "no_steps", "context", "max_bytes")
     if options["lines"] is None:

@@ -91,6 +91,11 @@ class Archive:
             raise ConsoleError(Reason.RUN_UNKNOWN, f"{which}: no such run of {self._target}", Exit.REFUSED)
         return found
 
+    async def log_of(self, which: str) -> str | None:
+        """Return where the newest run of this id or name has its log, by the ledger alone; None where it can't say."""
+        row = await self._ask(lambda book, place: book.entry(place, self._target, which))
+        return row.log_path if row is not None else None
+
     async def annotate(self, run_id: str, text: str) -> None:
         """Put a note on a run, in the place of an earlier one."""
         await self._flush()

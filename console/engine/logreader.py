@@ -81,8 +81,10 @@ class LogReader:
             for each in wire.files
         )
 
-    def place_of(self, run: str) -> Place:
-        """Return where the log of a run of that name would be."""
+    def place_of(self, run: str) -> Place | None:
+        """Return where the log of a run of that name would be; None where the template doesn't tell runs apart."""
+        if "{name}" not in self._template:
+            return None
         return Place(path=self._template.replace("{name}", run.replace("/", "_")))
 
     async def raw(self, place: Place, offset: int, length: int) -> bytes:
@@ -136,6 +138,11 @@ class LogReader:
         while self._kept_bytes > _KEPT_BYTES and len(self._kept) > 1:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= _cost(oldest)
+
+
+def is_gone(error: ConsoleError) -> bool:
+    """Whether a look has failed since there is no such file, by the host's errno."""
+    return "No such file" in error.detail
 
 
 def _cost(stretch: Stretch) -> int:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from console import formatfile
 from console.config import Target
 from console.engine import gpucurves
+from console.engine.logreader import is_gone
 from console.history.entry import Entry
 from console.history.pastview import past_series, past_snapshot, with_last_gpus
 from console.model import Accepted, Diagnosis, LogState, LogStatus, Overrides, PastRun, Plan, Snapshot
@@ -33,9 +34,6 @@ _OLDER_RUNS = 200
 """Of which those that the shown one is compared with are looked for."""
 TAIL_BYTES = 256 * 1024
 """Of the log's end: some 2,000 lines, the rest is looked up when somebody scrolls there."""
-
-_GONE = "No such file"
-"""As the host's errno says it."""
 
 
 class PastSource:
@@ -151,9 +149,8 @@ async def read_end(logs: LogSource, entry: Entry, buffer: LogBuffer, parser: Par
         if error.exit_code in (Exit.LINK, Exit.ENTRY):
             detail = f"{path} can't be read without a link"
             return LogStatus(state=LogState.UNREADABLE, path=path, detail=detail), entry
-        is_gone = _GONE in error.detail
-        detail = f"the log {'is gone' if is_gone else 'can not be read'}: {error.detail or path}"
-        state = LogState.DELETED if is_gone else LogState.UNREADABLE
+        detail = f"the log {'is gone' if is_gone(error) else 'can not be read'}: {error.detail or path}"
+        state = LogState.DELETED if is_gone(error) else LogState.UNREADABLE
         return LogStatus(state=state, path=path, detail=detail), entry
     buffer.append(found.lines)
     status = LogStatus(state=LogState.FOLLOWING, path=path, size_bytes=found.size_bytes, caught_up=True)

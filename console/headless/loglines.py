@@ -14,6 +14,7 @@ from functools import cached_property
 
 from console.bounded import Bounded, TooSlow, bounded
 from console.engine import Engine
+from console.engine.logreader import is_gone
 from console.engine.since import since
 from console.headless import output
 from console.reasons import ConsoleError, Exit, Reason
@@ -73,30 +74,56 @@ async def print_wanted(engine: Engine, wanted: Wanted, count: int, path: str | N
 
     Raises: ConsoleError.
     """
-    place = _place(engine, wanted, path)
-    printer = _Printer(place.path, wanted.max_bytes)
+    place = await _place(engine, wanted, path)
+    printer = Printer(place.path, wanted.max_bytes, keeps_first=wanted.errors)
     start = await _start(engine, place, wanted, printer)
     query = wanted.query
     if query is None:
         await _print_last(engine, place, wanted, count, start, printer)
     else:
         await _print_found(engine, place, wanted, query, count, start, printer)
-    printer.finish()
+    printer.finish(keeps_start=query is not None)  # where a line was found stands before it
     return Exit.OK
 
 
-def _place(engine: Engine, wanted: Wanted, path: str | None) -> Place:
-    run = engine.snapshot.run
-    if wanted.run is None or (run is not None and wanted.run in (run.name, run.id)):
+async def _place(engine: Engine, wanted: Wanted, path: str | None) -> Place:
+    """Return where the log is that is asked for. Raises: ConsoleError(RUN_UNKNOWN)."""
+    run, which = engine.snapshot.run, wanted.run
+    if which is None or (run is not None and which in (run.name, run.id)):
         current = path or engine.snapshot.log.path
         return Place(path=current or "", pid=run.pid if run is not None else None)
-    known = engine.past_logs.get(wanted.run)
-    if known is not None:
-        return Place(path=known)
-    return engine.logs.place_of(engine.past_runs.get(wanted.run, wanted.run))
+    known = engine.past_logs.get(which) or await _noted_path(engine, which)
+    return Place(path=known) if known else await _guessed(engine, which)
 
 
-async def _start(engine: Engine, place: Place, wanted: Wanted, printer: _Printer) -> int:
+async def _noted_path(engine: Engine, which: str) -> str | None:
+    try:
+        return await engine.archive.log_of(which)
+    except ConsoleError as error:
+        output.progress(f"what was noted of earlier runs can't be read: {output.one_line(error.detail)}")
+        return None
+
+
+async def _guessed(engine: Engine, which: str) -> Place:
+    """Return where the target's template puts the log of a run of which no path is known: a log may outlive all that
+    was noted of its run. Raises: ConsoleError(RUN_UNKNOWN)."""
+    place = engine.logs.place_of(engine.past_runs.get(which, which))
+    no_log = "" if place is None else f", and no log {place.path}"
+    unknown = ConsoleError(Reason.RUN_UNKNOWN, f"{which}: no such run of {engine.name}{no_log}", Exit.REFUSED)
+    if place is None:
+        raise unknown
+    if which in engine.past_runs or which in engine.past_runs.values():
+        return place
+    try:
+        await engine.logs.lines(place, -1, 1, back=True)
+    except ConsoleError as error:
+        if is_gone(error):
+            raise unknown from error
+        raise
+    return place
+
+
+async def _start(engine: Engine, place: Place, wanted: Wanted, printer: Printer) -> int:
     """Return where begins what was written since the moment that is asked for: by its own dates, else by the keeper's
     notes. Raises: ConsoleError(LOG_UNDATED)."""
     if wanted.since is None:
@@ -132,36 +159,71 @@ def _run_id(engine: Engine, wanted: Wanted) -> str | None:
     return next((each for each, name in reversed(engine.past_runs.items()) if wanted.run in (each, name)), None)
 
 
-class _Printer:
-    """Prints lines up to a number of bytes; says on stderr what was left out."""
+class Printer:
+    """Prints lines up to a number of bytes, whole ones as far as one fits; says on stderr what was left out.
 
-    def __init__(self, path: str, max_bytes: int | None) -> None:
-        self._path, self._left = path, max_bytes
-        self._left_out = 0
+    The newest lines are kept, which is what the end of a log is read for; of errors the first ones.
+    """
+
+    def __init__(self, path: str, max_bytes: int | None, *, keeps_first: bool = False) -> None:
+        self._path, self._max_bytes, self._keeps_first = path, max_bytes, keeps_first
+        self._kept: deque[str] = deque()
+        self._kept_bytes = self._left_out = 0
         self.notes: list[str] = []
 
     def say(self, text: str) -> None:
-        size = len(text.encode("utf-8", "replace")) + 1
-        if self._left is not None and size > self._left:
-            self._left_out, self._left = self._left_out + 1, 0
-            return
-        if self._left is not None:
-            self._left -= size
-        output.say(text)
+        if self._max_bytes is None:
+            output.say(text)
+        elif self._left_out and self._keeps_first:
+            self._left_out += 1
+        else:
+            self._kept.append(text)
+            self._kept_bytes += _size(text)
+            self._leave_out(self._max_bytes)
+
+    def _leave_out(self, max_bytes: int) -> None:
+        """Give up what doesn't fit; of a single line that doesn't a part is printed in the end."""
+        while self._kept_bytes > max_bytes and len(self._kept) > 1:
+            gone = self._kept.pop() if self._keeps_first else self._kept.popleft()
+            self._left_out, self._kept_bytes = self._left_out + 1, self._kept_bytes - _size(gone)
 
     def found(self, number: int | None, text: str, *, around: bool) -> None:
         mark = "-" if around else ":"
         where = f"{number}{mark}" if number is not None else ""
         self.say(f"{self._path}{mark}{where} {text}")
 
-    def finish(self) -> None:
+    def finish(self, *, keeps_start: bool) -> None:
+        """Print what was kept; of one line that is too long by itself its start or its end."""
+        if self._max_bytes is not None and self._kept_bytes > self._max_bytes:
+            line = self._kept.pop()
+            part = _cut(line, self._max_bytes - 1, keeps_start=keeps_start)
+            which = "start" if keeps_start else "end"
+            self.notes.append(
+                f"a line of {_size(line):,} bytes did not fit into --max-bytes: its {which} is printed"
+                if part
+                else f"not even the {which} of a line of {_size(line):,} bytes fits into --max-bytes"
+            )
+            self._kept.extend([part] if part else [])
+        for line in self._kept:
+            output.say(line)
         if self._left_out:
             output.progress(f"{self._left_out} lines more did not fit into --max-bytes")
         for note in self.notes:
             output.progress(note)
 
 
-async def _print_last(engine: Engine, place: Place, wanted: Wanted, count: int, start: int, printer: _Printer) -> None:
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace")) + 1
+
+
+def _cut(text: str, most_bytes: int, *, keeps_start: bool) -> str:
+    """Return what fits of a line, whole characters only."""
+    data = text.encode("utf-8", "replace")
+    part = data[:most_bytes] if keeps_start else data[max(0, len(data) - most_bytes) :]
+    return part.decode("utf-8", "ignore")
+
+
+async def _print_last(engine: Engine, place: Place, wanted: Wanted, count: int, start: int, printer: Printer) -> None:
     """Print the last lines from `start` on, step lines left out where that is wanted."""
     lines: deque[RawLine] = deque()
     offset, looked = -1, 0
@@ -179,7 +241,7 @@ async def _print_last(engine: Engine, place: Place, wanted: Wanted, count: int, 
 
 
 async def _print_found(
-    engine: Engine, place: Place, wanted: Wanted, query: Query, count: int, start: int, printer: _Printer
+    engine: Engine, place: Place, wanted: Wanted, query: Query, count: int, start: int, printer: Printer
 ) -> None:
     """Print the first errors, or the last lines that match a pattern, with what stands around them."""
     first: list[tuple[int, int]] = []
@@ -214,7 +276,7 @@ async def _print_found(
 
 
 async def _print_around(
-    engine: Engine, place: Place, wanted: Wanted, where: int, number: int, printed: int, printer: _Printer
+    engine: Engine, place: Place, wanted: Wanted, where: int, number: int, printed: int, printer: Printer
 ) -> int:
     """Print a hit and its context as far as it isn't printed yet; return the offset up to which all is."""
     context = wanted.context

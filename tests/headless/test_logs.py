@@ -8,11 +8,16 @@ from pathlib import Path
 
 import click
 import pytest
+from msgspec.structs import replace
 
+from console import configwriter
 from console.commands.options import Moment
-from console.headless.loglines import Wanted
+from console.demo.host import NAME
+from console.headless.loglines import Printer, Wanted
+from console.history import ledger
+from console.history.entry import Entry
 from console.reasons import ConsoleError, Exit, Reason
-from tests.headless.running import Console
+from tests.headless.running import Console, call
 
 STEP = "step {} | loss 1.2 | tok/s 21,400"
 
@@ -63,7 +68,52 @@ def test_no_more_bytes_are_printed_than_asked_for(console: Console, ran: Path) -
     done = console("logs", "--grep", "step", "--max-bytes", "200")
 
     assert 0 < len(done.out) <= 200
+    assert done.out.endswith(f"{ran}:3000: {STEP.format(3_000)}\n"), "the newest that fit"
     assert "did not fit into --max-bytes" in done.err
+
+
+def test_the_end_of_a_line_is_printed_where_there_is_no_room_for_all_of_it(console: Console, ran: Path) -> None:
+    done = console("logs", "-n", "3", "--max-bytes", "13")
+
+    assert done.code == 0
+    assert done.out == "tok/s 21,400\n"
+    assert "a line of 36 bytes did not fit into --max-bytes: its end is printed" in done.err
+    assert "2 lines more did not fit" in done.err
+
+
+# What of the lines `one`, `zwei`, `drittens` is printed within so many bytes, and what is said of the rest
+@pytest.mark.parametrize(
+    ("max_bytes", "newest", "first", "said"),
+    [
+        (18, ["one", "zwei", "drittens"], ["one", "zwei", "drittens"], ""),
+        (17, ["zwei", "drittens"], ["one", "zwei"], "1 lines more did not fit into --max-bytes"),
+        (9, ["drittens"], ["one", "zwei"], "lines more"),
+        (8, ["rittens"], ["one"], "2 lines more"),
+        (2, ["s"], ["o"], "is printed"),
+        (1, [], [], "not even the"),
+    ],
+)
+def test_of_lines_that_do_not_all_fit_the_newest_are_kept_and_of_errors_the_first(
+    capsys: pytest.CaptureFixture[str], max_bytes: int, newest: list[str], first: list[str], said: str
+) -> None:
+    for keeps_first, kept in ((False, newest), (True, first)):
+        printer = Printer("/log", max_bytes, keeps_first=keeps_first)
+        for line in ("one", "zwei", "drittens"):
+            printer.say(line)
+        printer.finish(keeps_start=keeps_first)
+
+        done = capsys.readouterr()
+        assert done.out.splitlines() == kept
+        assert said in done.err
+
+
+def test_a_line_is_cut_between_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = Printer("/log", 5)
+
+    printer.say("für ähm")
+    printer.finish(keeps_start=False)
+
+    assert capsys.readouterr().out == "ähm\n"
 
 
 def test_step_lines_can_be_left_out(console: Console, ran: Path) -> None:
@@ -76,9 +126,49 @@ def test_the_log_of_another_run_is_found_by_its_name(console: Console, ran: Path
     assert console("logs", "--run", "older", "-n", "2").out.splitlines() == ["two", "ValueError: three"]
     assert console("logs", "--run", "older", "--errors").out.endswith("older.log:3: ValueError: three\n")
 
-    gone = console("logs", "--run", "never")
+
+def test_a_run_that_nobody_knows_is_told_from_a_log_that_is_gone(console: Console, ran: Path) -> None:
+    never = console("logs", "--run", "never")
+
+    assert never.code == 3
+    assert "run_unknown" in never.out
+    assert f"never: no such run of {NAME}, and no log {ran.with_name('train_never.log')}" in never.out
+
+    ran.with_name("train_odd.log").mkdir()
+    unreadable = console("logs", "--run", "odd")
+    assert unreadable.code == 3
+    assert "log_unreadable" in unreadable.out
+
+
+def test_where_the_log_of_a_run_was_is_known_from_the_ledger_after_the_host_has_forgotten_it(
+    console: Console, ran: Path
+) -> None:
+    moved = ran.with_name("elsewhere.log")
+    moved.write_text("from another place\n")
+    assert console("history", "-n", "1").code == 0
+    with ledger.opened(ledger.default_path()) as book:
+        place = book.place_of(NAME)
+        assert place is not None
+        book.record(place, NAME, [Entry(id="r-old1", name="forgotten", log_path=str(moved))])
+
+    assert console("logs", "--run", "r-old1").out == "from another place\n"
+    moved.unlink()
+    gone = console("logs", "--run", "forgotten")
+
     assert gone.code == 3
-    assert "log_unreadable" in gone.out
+    assert "log_unreadable" in gone.out, "the run is known, its log is gone"
+
+
+def test_a_log_that_all_runs_share_is_not_that_of_a_run_that_nobody_knows(
+    console: Console, ran: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(configwriter.render_whole(NAME, replace(console.host.target, log=str(ran))))
+
+    done = call("logs", "--config", str(config), "--run", "never")
+
+    assert done.code == 3
+    assert "run_unknown" in done.out
 
 
 def test_since_goes_by_what_the_keeper_noted(console: Console, ran: Path) -> None:
@@ -132,6 +222,7 @@ def test_a_time_of_day_is_that_of_the_last_24_hours() -> None:
 def test_options_that_contradict_each_other_are_refused(console: Console) -> None:
     assert console("logs", "--errors", "--grep", "x").code == 2
     assert console("logs", "-f", "--run", "older").code == 2
+    assert console("logs", "-f", "--max-bytes", "10").code == 2
 
 
 @pytest.mark.parametrize(
