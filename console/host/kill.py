@@ -162,7 +162,7 @@ class KillJob:
         else:
             name = signal.Signals(self._number).name[3:]
             left_s = max(0, math.ceil(self._grace_s - (now - self._began)))
-            self.text = "%s, %d s of %d s left" % (name, left_s, round(self._grace_s))
+            self.text = "%s, %d s of %d s left" % (name, left_s, math.ceil(self._grace_s))
 
 
 class Prey:
