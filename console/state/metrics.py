@@ -440,7 +440,8 @@ class Parser:
         """
         if reading.rule.bar and self._bar is not None and self._bar[0] == step:
             return False
-        is_copy = rank is not None and self._last_rank not in (None, rank) and step <= (self._last_step or -1)
+        is_told = self._last_step is not None and step <= self._last_step
+        is_copy = is_told and rank is not None and self._last_rank not in (None, rank)
         self._copies = self._copies + 1 if is_copy else 0
         return not is_copy or self._copies > MOST_COPIES
 

@@ -169,6 +169,12 @@ def test_copy_of_a_step_by_another_rank_is_passed_by() -> None:
     assert steps(feed(Parser(), *lines)) == [1, 2]
 
 
+def test_copy_of_step_zero_by_another_rank_is_passed_by_like_any_other() -> None:
+    lines = [f"[rank{rank}]:{TITAN.format(step)}" for step in (0, 1) for rank in (0, 1, 2)]
+
+    assert steps(feed(Parser(), *lines)) == [0, 1]
+
+
 def test_blocks_of_ranks_that_write_into_pipes_are_one_run_that_never_steps_back() -> None:
     blocks = [range(1, 5), range(5, 9), range(3, 5)]  # the last: back to a checkpoint
     lines = [f"[rank{rank}]:{TITAN.format(step)}" for block in blocks for rank in (0, 1, 2) for step in block]
