@@ -1,6 +1,7 @@
 """Carrying out what the machine wants of the log: follow this file, resume it after a cut, read how it began.
 
-Owns the one LogFlow of an engine and its requests on the bulk connection.
+Owns the one LogFlow of an engine and its requests on the bulk connection. What the console itself marks in the log is
+`runmarks`, what is told of its newest lines and of its errors is `logend`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 
@@ -20,37 +20,26 @@ from console import protocol
 from console.config import Metrics
 from console.engine import gpucurves, requests
 from console.engine.growth import GrowthIndex
+from console.engine.logend import LogEnd
 from console.engine.logflow import LAST_BYTES, TAIL_BYTES, WHOLE_BYTES, LogFlow, Shown, Taken
 from console.engine.outline import Part, ask_outline
 from console.engine.reading import AHEAD_BYTES, Reading
 from console.engine.replay import Replay
+from console.engine.runmarks import RunMarks
 from console.link import retries
 from console.link.link import Link
 from console.link.tasks import owned_tasks, started
-from console.model import Stage
 from console.reasons import ConsoleError
-from console.state import events, texts
-from console.state.formatrules import Kind
-from console.state.lasting import is_noteworthy
-from console.state.linekind import is_error
+from console.state import events
 from console.state.lines import RawLine
-from console.state.logbuffer import EntryKind, LogBuffer
+from console.state.logbuffer import LogBuffer
 from console.state.metrics import Sample
 from console.state.series import Series
 from console.state.stamps import read_stamp
 
 _log = logging.getLogger(__name__)
 _REQUEST_S = 15.0
-_TAIL_LINES = 400
-_TAIL_EVERY_S = 0.25
-_NOTED_LINES = 64
 _NOTED_S, _NOTED_TRIES = 0.3, 8  # the keeper notes the log's size each quarter of a second, an old run's each second
-
-
-class ErrorLine(NamedTuple):
-    number: int
-    offset: int
-    text: str
 
 
 class Following:
@@ -88,14 +77,12 @@ class Following:
         self._chance = random.Random()
         self._growth: dict[str, GrowthIndex] = {}
         self._bt_offset_s = self._zone_s = self._wall_offset_s = 0.0
-        self._first_error: ErrorLine | None = None
         self._understood_to = 0
         """Lines of the buffer before this number were understood."""
-        self._tail_said, self._tail_said_at = (-1, -1), 0.0
         self._run_over = False
-        self._record: protocol.RunRecord | None = None
-        self._marked: set[str] = set()
         self._caught_up = False
+        self._marks = RunMarks(buffer, self._at)
+        self.end = LogEnd(buffer, feed, now, lambda: self._known_end)
         self._told_history = False
 
     # -- what the engine tells ----------------------------------------------------------------------------------------
@@ -123,11 +110,10 @@ class Following:
     def host_said(self, record: protocol.RunRecord | None) -> None:
         """Note the journal of the run that is spoken of, which the log pane marks; the tail of one that is over is told
         at once."""
-        self._record = record
         self._run_over = record is not None and record.alive is False
-        self._mark()
+        self._marks.host_said(record)
         if self._run_over:
-            self._say_tail()
+            self.end.say()
 
     def retry_now(self) -> None:
         """Ask for the log now, where it was not answered and is to be asked for again later."""
@@ -138,7 +124,7 @@ class Following:
         self._reading.pause(seconds)
 
     def tick(self) -> None:
-        self._say_tail()
+        self.end.say()
 
     # -- effects ------------------------------------------------------------------------------------------------------
 
@@ -149,11 +135,10 @@ class Following:
         self._reading.begin(AHEAD_BYTES)
         self._flow.begin(wanted.path, wanted.pid)
         self._attached = False
-        self._first_error = None
-        self._marked, self._caught_up = set(), False
-        self._mark()
+        self._caught_up = False
+        self._marks.begin(wanted.run)
         self._understood_to = self._buffer.end
-        self._tail_said, self._tail_said_at = (-1, -1), 0.0
+        self.end.begin(wanted.follow)
         self._attach_soon()
 
     def stop(self, effect: events.StopFollowing) -> None:
@@ -161,6 +146,8 @@ class Following:
             self._wanted = None
             self._shown.clear()
             self._outline.clear()
+            self._marks.stop()
+            self.end.stop()
 
     def read_head(self, effect: events.ReadHead) -> None:
         started(self.tasks, self._tell_step_times(effect), "read-head")
@@ -320,13 +307,13 @@ class Following:
             self._feed(events.PhaseSeen(at=shown.now, follow=wanted.follow, text=taken.phase))
         self._understood_to = taken.first_number + len(taken.lines)
         if taken.lines:
-            self._scan_lines(taken)
+            self.end.scan(taken)
         self._say_history_read(wanted, shown, taken.read_until)
         was_caught_up = self._caught_up
         self._caught_up = event.size is not None and taken.read_until >= event.size
-        self._mark()
+        self._marks.read(is_at_end=self._caught_up)
         if self._run_over or (self._caught_up and not was_caught_up):
-            self._say_tail(at_once=True)
+            self.end.say(at_once=True)
 
     def _say_history_read(self, wanted: events.FollowLog, shown: Shown, read_until: int) -> None:
         """Tell once that all is read which was there when the log was asked for; a file that isn't there has none."""
@@ -334,21 +321,6 @@ class Following:
             return
         self._told_history = True
         self._feed(events.HistoryRead(at=self._now(), follow=wanted.follow))
-
-    def _mark(self) -> None:
-        """Mark in the log pane where the run began and, behind its last line, how it ended; each once."""
-        record, wanted = self._record, self._wanted
-        if record is None or wanted is None or record.id != wanted.run:
-            return
-        main, ended, spawned = record.main, record.exit, record.stages.get(Stage.SPAWNED)
-        # The keeper writes down who is to be the run before it is executed; the evidence comes with the exec.
-        if main is not None and spawned is not None and spawned.evidence and "started" not in self._marked:
-            self._marked.add("started")
-            inode = f", log opened (inode {record.log.inode})" if record.log and record.log.inode else ""
-            self._buffer.mark(f"started  pid {main.pid}{inode}", self._at(record.spawned_bt))
-        if ended is not None and self._caught_up and "exited" not in self._marked:
-            self._marked.add("exited")
-            self._buffer.mark(f"exited   {_how(ended)}", self._at(ended.ended_bt))
 
     def _at(self, bt: float | None) -> float:
         return bt + self._bt_offset_s if bt is not None else self._now()
@@ -378,79 +350,7 @@ class Following:
             )
         )
 
-    # -- errors and the tail ------------------------------------------------------------------------------------------
-
-    def _scan_lines(self, taken: Taken) -> None:
-        """Note the first error line since the last step, which a step that follows calls handled, and what lasts."""
-        last_step = max((s.offset for s in taken.samples if s.kind is Kind.STEP), default=None)
-        if last_step is not None and self._first_error is not None and self._first_error.offset < last_step:
-            self._first_error = None
-        noted: list[events.LogLine] = []
-        for number, line in enumerate(taken.lines, taken.first_number):
-            if is_noteworthy(line.text):
-                noted.append(events.LogLine(line.offset, line.text))
-            if not is_error(line.text):
-                continue
-            if self._first_error is None and (last_step is None or line.offset > last_step):
-                self._first_error = ErrorLine(number, line.offset, line.text)
-                self._say_tail(at_once=True)
-        if noted and self._wanted is not None:
-            is_live = taken.live != () or not taken.history
-            self._feed(
-                events.LinesNoted(
-                    at=self._now(), follow=self._wanted.follow, lines=tuple(noted[:_NOTED_LINES]), live=is_live
-                )
-            )
-
-    def _say_tail(self, *, at_once: bool = False) -> None:
-        """Tell the newest lines, when they are new, at most four times a second."""
-        now, newest = self._now(), (self._buffer.version, self._known_end)
-        if self._wanted is None or newest == self._tail_said:
-            return
-        if not at_once and now - self._tail_said_at < _TAIL_EVERY_S:
-            return
-        self._tail_said, self._tail_said_at = newest, now
-        first = self._first_error
-        self._feed(
-            events.LogTail(
-                at=now,
-                follow=self._wanted.follow,
-                lines=tuple(events.LogLine(offset, text) for offset, text in self._tail(self._known_end, _TAIL_LINES)),
-                first_error=events.LogLine(first.offset, first.text) if first is not None else None,
-            )
-        )
-
     @property
     def _known_end(self) -> int:
         """One past the last line that was understood, and its marks."""
         return self._understood_to if self._shown else self._buffer.end
-
-    def _tail(self, end: int, count: int) -> list[tuple[int, str]]:
-        found: list[tuple[int, str]] = []
-        if end == self._buffer.end and (live := self._buffer.live) is not None:
-            found.append((live.offset, live.text))
-        for number in range(end - 1, self._buffer.first - 1, -1):
-            if len(found) >= count:
-                break
-            entry = self._buffer.line(number)
-            if entry is not None and entry.kind is EntryKind.LINE:
-                found.append((entry.offset or 0, entry.text))
-        return found[::-1]
-
-    def last_lines(self, count: int) -> list[str]:
-        return [text for _, text in self._tail(self._buffer.end, count)]
-
-    def first_error(self) -> tuple[int, int, str] | None:
-        """Return (line number from 1, byte offset, text); the number counts from where we began to read."""
-        first = self._first_error
-        return (first.number + 1, first.offset, first.text) if first is not None else None
-
-
-def _how(ended: protocol.ExitRecord) -> str:
-    """Return how a run ended in a few words: `status 126, 0.2 s after exec`."""
-    facts = [f"signal {ended.signal}" if ended.signal is not None else f"status {ended.code}"]
-    if ended.lived_s is not None:
-        facts.append(f"{texts.duration(ended.lived_s)} after exec")
-    if ended.by:
-        facts.append(f"asked for by {ended.by}")
-    return ", ".join(facts)
