@@ -184,7 +184,7 @@ def _gpus(entry: Entry, live: Snapshot) -> GpuPanel:
             )
         )  # fmt: skip
     why = "" if gpus else "nothing was kept of the GPUs of this run"
-    return GpuPanel(source=live.gpus.source if gpus else "unknown", why=why, gpus=tuple(gpus))
+    return GpuPanel(source=live.gpus.source if gpus else "unknown", why=why, gpus=tuple(gpus), is_kept=True)
 
 
 def with_last_gpus(past: Snapshot, rows: Sequence[Sequence[int | None]], held: Sequence[int], at: float) -> Snapshot:

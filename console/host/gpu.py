@@ -289,23 +289,28 @@ def judge(
         uvm is not None and (not uvm or bool(held) or baseline_used is not None or _listing_is_ours(gpus, tree))
     )
     doubt = "" if told else _UNREADABLE if uvm is None else _OTHER_NAMESPACE
+    is_blind = told and not uvm and sample.get("source") != "simulated" and not os.path.exists(procfs.UVM)
     if lists_all is None:
         lists_all = sample.get("source") == "simulated" or procfs.pid_namespace_here() == _OUTERMOST
     judged = []
     for gpu in gpus:
-        owner, why = _owner(gpu, gpu["i"] in held, doubt, lists_all)
+        is_open = is_blind and bool(_pids(gpu) & tree)  # neither surely ours nor another's
+        owner, why = _owner(gpu, gpu["i"] in held, _NO_UVM if is_open else doubt, lists_all)
         if owner == "run":
             why = _more_than_ours(gpu, tree)
-        answer = {"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": owner, "why": why}
+        context = gpu["i"] in held if told and not is_open else None
+        answer = {"i": gpu["i"], "context": context, "owner": owner, "why": why}
         if gpu.get("mig"):
             answer["parts"] = {
-                part["uuid"]: bool(_listed(part) & (uvm or set())) if told else None for part in gpu["mig"]
+                part["uuid"]: bool(_listed(part) & (uvm or set())) if told and not is_open else None
+                for part in gpu["mig"]
             }
         judged.append(answer)
     return {"contexts": sorted(held), "rule": rule if held else "", "gpus": judged}
 
 
 _UNREADABLE = "the open files of the run's processes may not be read"
+_NO_UVM = "the driver lists a pid of the run's, but there is no /dev/nvidia-uvm here that would prove it"
 _OTHER_NAMESPACE = "the driver's pids are not of this container, and the use before the launch is not known"
 _ZOMBIE = "no process of this host: a dead context"
 _UNLISTED = "the driver can't list processes here"

@@ -18,7 +18,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Set
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_UVM = "/dev/nvidia-uvm"
+UVM = "/dev/nvidia-uvm"
 _READ_BYTES = 1 << 16
 _RECORD_BYTES = 4096  # a stat line has some 350
 _SYS_PIDFD_SEND_SIGNAL, _SYS_PIDFD_OPEN = 424, 434  # the same on every architecture since Linux 5.1 / 5.3
@@ -217,7 +217,7 @@ def fd_writes(pid: int, fd: int) -> bool:
 
 def holds_uvm(pid: int) -> bool:
     """Whether `pid` has /dev/nvidia-uvm open, as every process with a CUDA context does."""
-    return _UVM in fd_targets(pid).values()
+    return UVM in fd_targets(pid).values()
 
 
 def holds_file(pid: int, dev: int, inode: int) -> bool:

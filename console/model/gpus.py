@@ -126,6 +126,8 @@ class GpuPanel(Struct, frozen=True, kw_only=True):
     """The rule by which contexts were told, for the evidence."""
     order_why: str = ""
     """Why it isn't certain how the run numbers the GPUs, or why it sees none."""
+    is_kept: bool = False
+    """What was kept of a run of before, at its end: no source answers, and no process is listed."""
     gpus: tuple[Gpu, ...] = ()
     notes: tuple[GpuNote, ...] = ()
     """What is wrong, the gravest first."""

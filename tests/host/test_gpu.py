@@ -450,6 +450,22 @@ def test_an_nvml_pid_counts_only_in_our_tree_and_with_uvm() -> None:
     assert [each["owner"] for each in verdict["gpus"]] == ["run", "other", "other"]
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_without_a_uvm_device_a_listed_pid_of_ours_is_neither_ours_nor_anothers(
+    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(procfs, "UVM", str(tmp_path / "nvidia-uvm"))
+    if is_there:  # then our process would hold it open, if it were the one that is meant
+        (tmp_path / "nvidia-uvm").touch()
+    sample = sample_of(gpu_of(0, 70, [[10, None]]), gpu_of(1, 70, [[99, None]]), gpu_of(2, 0.5, []))
+
+    verdict = gpu.judge(sample, {10}, set())
+
+    assert [each["owner"] for each in verdict["gpus"]] == ["other" if is_there else "unknown", "other", "free"]
+    assert [each["context"] for each in verdict["gpus"]] == [False if is_there else None, False, False]
+    assert ("no /dev/nvidia-uvm here" in verdict["gpus"][0]["why"]) is not is_there
+
+
 def divided(index: int, *parts: list[list[int | None]] | None) -> dict[str, Any]:
     """A GPU in MIG instances whose processes the driver lists by instance alone."""
     mig = [{"i": number, "uuid": f"MIG-{index}{number}", "procs": procs} for number, procs in enumerate(parts)]

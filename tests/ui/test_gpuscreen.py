@@ -68,6 +68,61 @@ def test_thirty_two_gpus_have_a_row_each_at_eighty_columns() -> None:
     assert "GPU 17: gone from the bus (Xid 79)" in text
 
 
+def of_a_run_before(**gpu: Any) -> Snapshot:
+    first = replace(fixtures.GPUS.gpus[0], clock_mhz=None, pids=(), held_bytes=None, **gpu)
+    return replace(fixtures.HEALTHY, gpus=replace(fixtures.GPUS, is_kept=True, gpus=(first,)))
+
+
+@pytest.mark.parametrize("size", [(160, 47), (120, 35), (80, 23), (60, 19)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_of_a_run_before_no_driver_is_quoted(size: tuple[int, int]) -> None:
+    text = as_text(page(of_a_run_before(), *size, chosen=0, detail=True).body)
+
+    assert "of a run of before no processes are kept" in text
+    assert "driver" not in text.split("GPU 0", 1)[1].replace("kept by the driver", "")
+    assert not any(word in text for word in ("Xid", "MHz", "pid", "clock"))
+
+
+def test_silence_of_a_source_that_reports_no_errors_is_not_the_absence_of_errors() -> None:
+    smi = replace(fixtures.HEALTHY, gpus=replace(fixtures.GPUS, source="nvidia-smi"))
+
+    assert "no Xid was seen" in as_text(page(fixtures.HEALTHY, 120, 35, chosen=0, detail=True).body)
+    assert "? Xid" in as_text(page(smi, 120, 35, chosen=0, detail=True).body)
+
+
+@pytest.mark.parametrize(
+    ("owner", "whose", "word"),
+    [
+        ("run", "this run's", "this run  "),
+        ("unknown", "can not be told: no uvm", "perhaps this run  "),
+        ("other", "not this run's", "not this run, which has this pid, too  "),
+    ],
+)
+def test_a_listed_pid_of_the_run_is_called_no_more_than_it_is_proven(owner: str, whose: str, word: str) -> None:
+    run = fixtures.HEALTHY.processes[0]
+    why = "no uvm" if owner == "unknown" else ""
+    first = replace(
+        fixtures.GPUS.gpus[0], owner=owner, owner_why=why, pids=(run.pid,), held_bytes={run.pid: None}, others=()
+    )
+    snapshot = replace(fixtures.HEALTHY, gpus=replace(fixtures.GPUS, gpus=(first,)))
+
+    rows = as_text(page(snapshot, 120, 35, chosen=0, detail=True).body).splitlines()
+
+    assert next(row for row in rows if "whose    " in row).split("whose    ")[1].strip() == whose
+    row = next(row for row in rows if row.strip().startswith(f"{run.pid} "))
+    assert row[38:].startswith(word + run.argv[0])
+
+
+def test_pids_that_no_source_lists_are_unknown_and_not_none() -> None:
+    unlisted, free = (replace(each, pids=(), held_bytes=None) for each in fixtures.GPUS.gpus[:2])
+    gpus = (unlisted, replace(free, owner="free"), replace(fixtures.GPUS.gpus[2], pids=(), held_bytes={}))
+    snapshot = replace(fixtures.HEALTHY, gpus=replace(fixtures.GPUS, gpus=gpus))
+
+    head, *rows = as_text(page(snapshot, 120, 35).body).splitlines()[1:5]
+
+    at = head.index("pid") + len("pid")
+    assert [row[at - 5 : at].strip() for row in rows] == ["?", "", ""]
+
+
 def test_the_sentence_about_the_chosen_gpu_stands_first() -> None:
     text = as_text(page(fixtures.SCENES["troubled"]().snapshot, 80, 20, chosen=2).body)
 

@@ -104,6 +104,8 @@ async def test_every_panel_shows_the_run_that_is_viewed_and_the_list_of_runs_the
         assert "viewing slammed4" in banner(app)
         assert "131.2" in shown(app)
         assert "612" not in shown(app), "the live run's watts"
+        await press(pilot, "enter")
+        assert "of a run of before no processes are kept" in shown(app)
 
         await press(pilot, "5")
         assert "anna" in shown(app)

@@ -53,6 +53,15 @@ def test_checkpoints_and_restarts_are_marked_along_the_axis() -> None:
     assert floor.index("◆") < floor.index("↻")
 
 
+def test_queue_whose_curve_is_kept_is_not_called_none() -> None:
+    """Of a run of before its figures of the last minutes are not kept, and its curve is."""
+    before = replace(fixtures.HEALTHY, progress=replace(fixtures.HEALTHY.progress, queue=None))
+    queue = series(*((NOW - 600 + step, step, 7.0) for step in range(100)))
+
+    assert panel(Metric.QUEUE, {"queue": queue}, before).splitlines()[0].split("queue  ")[1].startswith("min_ready ─")
+    assert panel(Metric.QUEUE, {}, before).splitlines()[0].split("queue  ")[1].startswith("none ─")
+
+
 def test_axis_by_step_is_labelled_with_steps() -> None:
     loss = series(*((NOW - 600 + step, 1000 + step * 10, 2.5) for step in range(100)))
 

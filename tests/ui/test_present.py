@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model import LogState, LogStatus, Overrides, Process, Snapshot, StageState, Verdict
+from console.model import LogState, LogStatus, Overrides, Process, Queue, Snapshot, StageState, Verdict
 from console.reasons import Reason
 from console.state import reasonview
 from console.ui.bigtext import big, can_draw
@@ -17,7 +17,7 @@ from console.ui.present import words
 from console.ui.present.band import draw_band
 from console.ui.present.charts import chart_panel
 from console.ui.present.contact import contact_page
-from console.ui.present.facts import gpus_in_use
+from console.ui.present.facts import gpus_in_use, pace
 from console.ui.present.frame import age_span, footer, header, title
 from console.ui.present.gpus import gpu_line, gpu_panel
 from console.ui.present.launch import launch_panel, why_panel
@@ -163,6 +163,24 @@ def test_the_queue_is_told_as_the_range_of_its_last_minutes() -> None:
     facts = verdict_facts(SNAPSHOTS["healthy"], LOOK)
 
     assert facts.second[0] == "queue 6–16 of 16"
+
+
+@pytest.mark.parametrize(
+    ("since_s", "said"),
+    [
+        (21.9, "never empty, full 27 % for 21 s"),
+        (599.0, "never empty, full 27 % for 9m 59s"),
+        (7200.0, "never empty, full 27 % for 10 min"),
+        (None, "never empty, full 27 % for 10 min"),
+    ],
+)
+def test_shares_of_the_queue_are_of_no_more_time_than_there_was(since_s: float | None, said: str) -> None:
+    healthy = SNAPSHOTS["healthy"]
+    first_at = healthy.at - since_s if since_s is not None else None
+    queue = Queue(min_ready=7, max_depth=16, empty_pct=0.0, full_pct=27.0)
+    progress = replace(healthy.progress, queue=queue, first_step_at=first_at)
+
+    assert said in pace(replace(healthy, progress=progress))
 
 
 def test_where_the_loss_stops_being_a_number_the_axis_says_so() -> None:

@@ -160,6 +160,8 @@ def _queue_title(plotting: Plotting) -> _Facts:
     snapshot = plotting.snapshot
     queue = snapshot.progress.queue
     if queue is None:
+        if len(plotting.series.get(SERIES[Metric.QUEUE], ())):
+            return [(faint("min_ready"),)]  # of a run of before its curve is kept
         return [(dim("no step yet" if snapshot.progress.step is None else "none"),)]
     depth = f" of {words.number(queue.max_depth)}" if queue.max_depth is not None else ""
     facts: _Facts = [(faint("min_ready "), Span(words.number(queue.min_ready)), dim(depth))]

@@ -7,6 +7,7 @@ import os.path
 from msgspec import Struct
 
 from console.model import ExitStatus, Queue, Snapshot, StageState, StageStatus, Verdict
+from console.state.series import WINDOW_S
 from console.ui.present import words
 from console.ui.present.spans import Role
 
@@ -109,12 +110,17 @@ def pace(snapshot: Snapshot) -> tuple[str, ...]:
         return ()
     facts = [f"queue {_queue_range(queue)}"]
     if queue.empty_pct is not None and queue.full_pct is not None:
-        shares = [_share("empty", queue.empty_pct), _share("full", queue.full_pct)]
-        facts.append(
-            f"{', '.join(shares)} for 10 min" if "never" in "".join(shares) else f"{', '.join(shares)} of 10 min"
-        )
+        shares = ", ".join((_share("empty", queue.empty_pct), _share("full", queue.full_pct)))
+        facts.append(f"{shares} {'for' if 'never' in shares else 'of'} {_watched(snapshot)}")
     balanced = "balanced: neither side waits"
     return (*facts, balanced if queue.bound == "balanced" else bound_words(queue.bound))
+
+
+def _watched(snapshot: Snapshot) -> str:
+    """How long the queue's figures are of: 10 minutes, or all the time since the first step."""
+    first_at = snapshot.progress.first_step_at
+    since_s = snapshot.at - first_at if first_at is not None else WINDOW_S
+    return "10 min" if since_s >= WINDOW_S else words.whole_duration(max(0.0, since_s))
 
 
 def _share(word: str, percent: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.model import Gpu, Process, Snapshot
+from console.model import Gpu, GpuPanel, Process, Snapshot
 from console.state.gpunotes import who
 from console.ui.present import words
 from console.ui.present.frame import title
@@ -41,11 +41,14 @@ def _facts(snapshot: Snapshot, gpu: Gpu) -> list[tuple[str, list[str]]]:
     ceiling = f" of {gpu.clock_max_mhz:,}" if gpu.clock_max_mhz else ""
     clock = [f"{gpu.clock_mhz:,}{ceiling} MHz" if gpu.clock_mhz is not None else f"{UNKNOWN} MHz"]
     clock.append(UNKNOWN if gpu.throttle is None else f"held back: {gpu.throttle}" if gpu.throttle else "not held back")
+    heat = []
     if gpu.temperature_c is not None:
         slows = f", slows itself down at {gpu.hot_at_c}" if gpu.hot_at_c is not None else ""
-        clock.append(f"{gpu.temperature_c} °C{slows}")
+        heat = [f"{gpu.temperature_c} °C{slows}"]
+    if snapshot.gpus.is_kept:
+        return [("memory", memory), ("heat", heat), ("whose", [_whose(gpu)])]
     health = [
-        f"Xid {gpu.xid}" if gpu.xid is not None else "no Xid was seen",
+        f"Xid {gpu.xid}" if gpu.xid is not None else _no_xid(snapshot.gpus.source),
         f"{UNKNOWN if gpu.ecc_errors is None else gpu.ecc_errors} uncorrected memory errors",
         f"{UNKNOWN if gpu.retired is None else gpu.retired} pages or rows retired",
         "more wait for a reset" if gpu.retirement_pending else "",
@@ -53,11 +56,16 @@ def _facts(snapshot: Snapshot, gpu: Gpu) -> list[tuple[str, list[str]]]:
     order = f"GPU {gpu.cuda_index} of the run" if gpu.cuda_index is not None else "not visible to the run"
     return [
         ("memory", memory),
-        ("clock", clock),
+        ("clock", [*clock, *heat]),
         ("health", [gpu.lost] if gpu.lost else health),
         ("CUDA", [order, snapshot.gpus.order_why]),
         ("whose", [_whose(gpu)]),
     ]
+
+
+def _no_xid(source: str) -> str:
+    """Of those that report errors as they come silence says something."""
+    return "no Xid was seen" if source in ("nvml", "simulated") else f"{UNKNOWN} Xid"
 
 
 def _whose(gpu: Gpu) -> str:
@@ -70,10 +78,7 @@ def _processes(snapshot: Snapshot, gpu: Gpu, width: int) -> list[Line]:
     others = {holder.pid: holder for holder in gpu.others}
     ours = {process.pid: process for process in snapshot.processes}
     if not gpu.pids:
-        text = (
-            "the driver lists no process here" if gpu.held_bytes is not None else "the driver can't list processes here"
-        )
-        return [(Span("  "), dim(text))]
+        return [(Span("  "), dim(clip(_no_process(snapshot.gpus, gpu), width - 2)))]
     lines: list[Line] = [(faint(f"  {'pid':>8} {'GiB':>7} {'CPU':>8} {'age':>8}  whose"),)]
     held = gpu.held_bytes or {}
     for pid in gpu.pids:
@@ -83,8 +88,19 @@ def _processes(snapshot: Snapshot, gpu: Gpu, width: int) -> list[Line]:
             lines.append((Span(text), Span(clip(words.one_line(who(holder)), width - len(text)), Role.WARN)))
             continue
         command = words.one_line(" ".join(process.argv)) if process is not None else ""
-        lines.append((Span(text), dim(clip(f"this run  {command}".rstrip(), width - len(text)))))
+        whose = _OF_OURS.get(gpu.owner, "perhaps this run")
+        lines.append((Span(text), dim(clip(f"{whose}  {command}".rstrip(), width - len(text)))))
     return lines
+
+
+_OF_OURS = {"run": "this run", "other": "not this run, which has this pid, too"}
+"""Whose a process is that the driver lists by the pid of one of the run's, by the GPU's owner: a pid proves nothing."""
+
+
+def _no_process(panel: GpuPanel, gpu: Gpu) -> str:
+    if panel.is_kept:
+        return "of a run of before no processes are kept"
+    return "the driver lists no process here" if gpu.held_bytes is not None else "no process list: the source has none"
 
 
 def _cpu(process: Process | None) -> str:

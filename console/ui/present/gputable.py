@@ -18,6 +18,11 @@ _MIN_BAR, _MAX_BAR = 8, 20
 _MAX_ROLE = 12
 
 
+_BY_WORTH = ("GiB", "busy", "left", "power", "peak", "°C", "pid", "owner", "clock")
+_KEPT_BY_WORTH = tuple(name for name in _BY_WORTH if name not in ("pid", "clock"))
+"""Of a run of before: there is nothing that would stand in the others."""
+
+
 class _Cell(NamedTuple):
     text: str
     role: Role = Role.TEXT
@@ -83,6 +88,7 @@ class _Rows:
         self._awaited = frozenset(missing)
         longest = min(_MAX_ROLE, max((cells(gpu.role or "") for gpu in gpus), default=0))
         self._role_width = 0 if not longest else longest if width >= 72 else 1
+        self._by_worth = _KEPT_BY_WORTH if snapshot.gpus.is_kept else _BY_WORTH
         self._columns = self._fitting(width, gpus)
         used = 5 + (self._role_width + 1 if self._role_width else 0) + sum(column.width for column in self._columns)
         self._bar = max(_MIN_BAR, min(_MAX_BAR if width >= 110 else 40, width - used - 1))
@@ -103,7 +109,7 @@ class _Rows:
             "owner": _Column("  owner", max(7, min(26, owners + 2)), self._owner, left=True),
         }
         taken = set()
-        for name in ("GiB", "busy", "left", "power", "peak", "°C", "pid", "owner", "clock"):
+        for name in self._by_worth:
             if every[name].width > room:
                 break
             room -= every[name].width
@@ -180,7 +186,8 @@ class _Rows:
     def _pid(self, gpu: Gpu) -> _Cell:
         others = {holder.pid for holder in gpu.others}
         pids = [pid for pid in gpu.pids if pid not in others] or list(gpu.pids)
-        text = "" if not pids else str(pids[0]) if len(pids) == 1 else f"{len(pids)} pids"
+        none = UNKNOWN if gpu.held_bytes is None and gpu.owner != "free" else ""
+        text = none if not pids else str(pids[0]) if len(pids) == 1 else f"{len(pids)} pids"
         return _Cell(text, Role.DIM)
 
     def _owner(self, gpu: Gpu) -> _Cell:
