@@ -29,6 +29,7 @@ from console.link.events import LinkUp
 from console.model import Accepted, Diagnosis, LinkState, Overrides, PastRun, Plan
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 from console.state import events
+from console.state.baseline import Baseline
 from console.state.target import is_this_boot
 
 _log = logging.getLogger(__name__)
@@ -80,10 +81,10 @@ class Engine(Watching):
         command = (*self.target.command, *arguments)
         self.target = msgspec.structs.replace(self.target, env=dict(env), command=command)
 
-    def choose_baseline(self, tok_s: float | None, name: str) -> None:
-        """Compare with this rate from now on, in this console alone."""
+    def choose_baseline(self, tok_s: float | None, name: str, scope: str | None = None) -> None:
+        """Compare with this rate from now on, in this console alone; `scope` as the log of a past run states it."""
         self._past.compare_with_nothing()
-        self._feed(events.BaselineChosen(at=self.now(), tok_s=tok_s, name=name))
+        self._feed(events.BaselineChosen(at=self.now(), baseline=Baseline(tok_s=tok_s, name=name, scope=scope)))
 
     def attend(self) -> None:
         """A key was pressed: its answer comes before the log."""

@@ -25,6 +25,7 @@ from console.model import Overrides, PastRun, Plan, Snapshot
 from console.protocol import GpusEvent, RunRecord, StateEvent
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import events
+from console.state.baseline import Baseline
 from console.state.changes import settings_of
 from console.state.training import Training
 
@@ -77,7 +78,7 @@ class Past:
     def compare_with_nothing(self) -> None:
         """The operator has chosen what to compare with: the configured run is asked for no more."""
         self._baseline = None
-        self.outlook = replace(self.outlook, baseline_tok_s=None)
+        self.outlook = replace(self.outlook, baseline_tok_s=None, baseline_scope=None)
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 
@@ -234,7 +235,7 @@ class Past:
                 book.record(place, target, batch, curves)
             outlook = book.outlook(place, target, spoken_of=spoken_of)
             if baseline is not None and (row := book.entry(place, target, baseline)) is not None:
-                outlook = replace(outlook, baseline_tok_s=row.steady_tok_s)
+                outlook = replace(outlook, baseline_tok_s=row.steady_tok_s, baseline_scope=row.scope)
             return outlook
 
         return work
@@ -258,8 +259,9 @@ class Past:
             longest_s=usual.longest_s,
             launches=usual.launches,
             good=self.outlook.before,
-            baseline_tok_s=self.outlook.baseline_tok_s,
-            baseline_name=self._baseline or "",
+            baseline=Baseline(
+                tok_s=self.outlook.baseline_tok_s, name=self._baseline or "", scope=self.outlook.baseline_scope
+            ),
         )
         if known != self._told:
             self._told = known

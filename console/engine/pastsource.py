@@ -83,8 +83,8 @@ class PastSource:
     def redeclare(self, env: Mapping[str, str], arguments: tuple[str, ...]) -> None:
         self._live.redeclare(env, arguments)
 
-    def choose_baseline(self, tok_s: float | None, name: str) -> None:
-        self._live.choose_baseline(tok_s, name)
+    def choose_baseline(self, tok_s: float | None, name: str, scope: str | None = None) -> None:
+        self._live.choose_baseline(tok_s, name, scope)
 
     async def plan(self, action: str, overrides: Overrides = Overrides()) -> Plan:  # noqa: B008 - frozen
         return await self._live.plan(action, overrides)

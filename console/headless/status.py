@@ -95,6 +95,8 @@ def status_lines(snapshot: Snapshot) -> list[str]:
 
 def _delta(snapshot: Snapshot) -> str:
     rate = snapshot.progress.rate
+    if rate.unlike:
+        return f" (not compared: {output.one_line(rate.unlike)})"
     return f" ({rate.delta_pct:+.1f}% vs {rate.baseline_name})" if rate.delta_pct is not None else ""
 
 
@@ -199,7 +201,7 @@ def _whys(snapshot: Snapshot) -> dict[str, str]:
     if rate.steady is None:
         whys["tok_s.steady"] = "not enough steps after the warm-up"
     if rate.baseline is None:
-        whys["tok_s.baseline"] = "none is configured"
+        whys["tok_s.baseline"] = rate.unlike or "none is configured"
     if progress.queue is None:
         whys["queue"] = "the log states none"
     if progress.checkpoint_step is None:

@@ -50,6 +50,8 @@ async def _steady(engine: Engine, snapshot: Snapshot) -> follow.Steady:
         words.append(f"vs {output.one_line(rate.baseline_name)} {rate.delta_pct:+.1f}%")
         if noise_pct is not None:
             words.append(f"(noise {noise_pct:.1f}%)")
+    elif rate.unlike:
+        words.append(f"(not compared: {output.one_line(rate.unlike)})")
     fields = {
         "steady": rate.steady,
         "mad": rate.mad,

@@ -19,9 +19,9 @@ from console.history.entry import Entry
 from console.history.samples import Curves
 from console.model import Change, PastRun
 from console.state import steadiness
+from console.state.baseline import unlike
 from console.state.changes import changes
 from console.state.digest import Digest
-from console.state.formatrules import Scope
 
 SMOOTH_S: Final = 300.0
 """The gap is shown as the median of 5 minutes; of short runs of a tenth of what there is."""
@@ -79,15 +79,15 @@ def compare(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> Comparison:
     equal_s = _equal_time(ours.digests.get("tok_s"), theirs.digests.get("tok_s"))
     equal_step = _equal_step(ours.digests.get("loss"), theirs.digests.get("loss"))
     peak_gpu = _peak_gpu(one, other)
-    unlike = _unlike(one.scope, other.scope)
+    why_not = _unlike(one.scope, other.scope)
     tokens = _pair(_tokens(ours.digests.get("tok_s"), equal_s), _tokens(theirs.digests.get("tok_s"), equal_s))
     return Comparison(
         a=one,
         b=other,
-        rate=steadiness.gap(ours.steady.rates, theirs.steady.rates) if not unlike else None,
-        unlike=unlike,
+        rate=steadiness.gap(ours.steady.rates, theirs.steady.rates) if not why_not else None,
+        unlike=why_not,
         equal_s=equal_s,
-        tokens=tokens if not unlike else None,
+        tokens=tokens if not why_not else None,
         equal_step=equal_step,
         loss=_pair(_loss_at(ours.digests.get("loss"), equal_step), _loss_at(theirs.digests.get("loss"), equal_step)),
         launch_s=_pair(one.launch_s, other.launch_s),
@@ -100,18 +100,10 @@ def compare(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> Comparison:
     )
 
 
-_COUNTED: Final[dict[str, str]] = {
-    Scope.GLOBAL: "all GPUs",
-    Scope.DERIVED: "all GPUs",
-    Scope.PER_DEVICE: "one GPU",
-    Scope.RANK: "one rank",
-}
-
-
 def _unlike(a: str | None, b: str | None) -> str:
     """Say that two rates count different tokens; empty where they don't, or where one isn't known."""
-    ours, theirs = ("" if scope is None else _COUNTED.get(scope, scope) for scope in (a, b))
-    return f"A counts the tokens of {ours}, B of {theirs}" if ours and theirs and ours != theirs else ""
+    differing = unlike(a, b)
+    return f"A counts the tokens of {differing[0]}, B of {differing[1]}" if differing else ""
 
 
 def _pair(a: float | None, b: float | None) -> Pair | None:

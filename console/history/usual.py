@@ -72,6 +72,7 @@ class Outlook(Struct, frozen=True, kw_only=True):
     """The last good run, be it the one that is spoken of."""
     baseline_tok_s: float | None = None
     """Steady rate of the run that the config names as the baseline."""
+    baseline_scope: str | None = None
 
 
 def usual(timings: Sequence[Timing], cache: str) -> Usual:

@@ -32,7 +32,10 @@ class Rate(Struct, frozen=True, kw_only=True):
     scope: str | None = None
     """`global`, `per_device`, `rank` or `derived`."""
     baseline: float | None = None
+    """What it is set against; None also where that counts other tokens (`unlike`)."""
     baseline_name: str = ""
+    unlike: str = ""
+    """Why it is not set against the baseline that is known: whose tokens each of them counts."""
     delta_pct: float | None = None
     """Steady (else now) against the baseline, in percent."""
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from console import protocol
 from console.model import PastRun, Stage
+from console.state.baseline import Baseline
 from console.state.metrics import Sample
 
 # -- the link ---------------------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ class StepTimesKnown(Struct, frozen=True, kw_only=True):
 class HistoryKnown(Struct, frozen=True, kw_only=True):
     """What past launches of the same kind (cache cleared or kept) say: medians and the longest, in seconds.
 
-    A baseline of None leaves the one that is known.
+    A baseline without a rate leaves the one that is known.
     """
 
     at: float
@@ -211,16 +212,14 @@ class HistoryKnown(Struct, frozen=True, kw_only=True):
     """How many launches that reached stepping the figures are from."""
     good: PastRun | None = None
     """The last run before the one that is spoken of that reached stepping."""
-    baseline_tok_s: float | None = None
-    baseline_name: str = ""
+    baseline: Baseline = Baseline()
 
 
 class BaselineChosen(Struct, frozen=True, kw_only=True):
-    """The operator compares with this rate from now on; None with nothing."""
+    """The operator compares with this from now on; where it has no rate, with nothing."""
 
     at: float
-    tok_s: float | None
-    name: str
+    baseline: Baseline
 
 
 class ConsoleWarned(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from console.model import Queue, Rate
+from console.state.baseline import Baseline
 from console.state.training import WINDOW_S, Training, median
 
 EMPTY_PCT = 5.0
@@ -22,8 +23,9 @@ def longest_gap_s(training: Training) -> float:
     return max((gap.took_s for gap in training.gaps), default=0.0)
 
 
-def rate(training: Training, now: float, baseline: float | None, baseline_name: str) -> Rate:
-    """Tokens/s now and steady (median, median deviation), against the baseline."""
+def rate(training: Training, now: float, baseline: Baseline) -> Rate:
+    """Tokens/s now and steady (median, median deviation), against the baseline where it counts the same tokens."""
+    expected = baseline.against(training.scope)
     counted = [
         (point.at, point.tok_s)
         for point in training.points
@@ -41,9 +43,10 @@ def rate(training: Training, now: float, baseline: float | None, baseline_name: 
         n=len(steady),
         covered_s=counted[-1][0] - counted[0][0] if counted else None,
         scope=training.scope,
-        baseline=baseline,
-        baseline_name=baseline_name,
-        delta_pct=(compared / baseline - 1) * 100 if compared is not None and baseline else None,
+        baseline=expected,
+        baseline_name=baseline.name,
+        unlike=baseline.why_not(training.scope),
+        delta_pct=(compared / expected - 1) * 100 if compared is not None and expected else None,
     )
 
 

@@ -88,14 +88,15 @@ def _spike(state: TargetState, now: float) -> Health | None:
 
 
 def _slow(state: TargetState, now: float) -> Health | None:
-    steps, baseline = state.training, state.history.baseline_tok_s
+    steps, against = state.training, state.history.baseline.name or "the baseline"
+    baseline = state.history.baseline.against(steps.scope)
     if steps.slow_since_at is None or baseline is None or now - steps.slow_since_at < SLOW_FOR_S:
         return None
-    recent = [p.tok_s for p in steps.points if p.tok_s is not None and p.at >= steps.slow_since_at]
+    since = [point for point in steps.points if point.at >= steps.slow_since_at and point.scope == steps.scope]
+    recent = [point.tok_s for point in since if point.tok_s is not None]
     current = training.median(recent) if recent else steps.tok_s
     if current is None:
         return None
-    against = state.history.baseline_name or "the baseline"
     under_pct = 100 * (1 - current / baseline)
     detail = texts.joined(
         f"{texts.rate(current)} for {texts.span(now - steps.slow_since_at)}, {under_pct:.0f} % under {against}",
@@ -124,12 +125,13 @@ def _holds_its_rate(state: TargetState, since_at: float | None) -> bool:
     What costs no tokens is no matter; where neither can be told, it isn't said that it holds.
     """
     steps = state.training
-    rates = training.newest_rates(steps.points, training.SLOW_POINTS)
+    rates = training.newest_rates(steps, training.SLOW_POINTS)
     if not rates:
         return False
-    expected = state.history.baseline_tok_s
+    expected = state.history.baseline.against(steps.scope)
     if expected is None and since_at is not None:
-        before = [point.tok_s for point in steps.points if point.steady and point.at < since_at and point.tok_s]
+        alike = [point for point in steps.points if point.scope == steps.scope]
+        before = [point.tok_s for point in alike if point.steady and point.at < since_at and point.tok_s]
         expected = training.median(before) if len(before) >= training.SLOW_POINTS else None
     return expected is not None and training.median(rates) >= training.SLOW_BELOW * expected
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from console import config
 from console.model import OUT_OF_REACH, LinkState, Stage, StageState, Verdict
 from console.state import events, launch
+from console.state.baseline import Baseline
 from console.state.hostword import SETTLING_S, gpus_said, launched, procs_said, read_hand, read_record, warned
 from console.state.launch import Launch
 from console.state.logword import ask_head, follow_log, from_log, step_times
@@ -58,7 +59,7 @@ def start(
     baseline = target.metrics.baseline
     known = History()
     if isinstance(baseline, int | float):
-        known = History(baseline_tok_s=float(baseline), baseline_name="baseline")
+        known = History(baseline=Baseline(tok_s=float(baseline), name="baseline"))
     return TargetState(
         name=name,
         target=target,
@@ -104,7 +105,7 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
         case events.HistoryKnown():
             return replace(state, history=_history(state.history, event)), ()
         case events.BaselineChosen():
-            history = replace(state.history, baseline_tok_s=event.tok_s, baseline_name=event.name)
+            history = replace(state.history, baseline=event.baseline)
             return replace(state, history=history, training=unjudged(state.training)), ()
         case events.ConsoleWarned():
             return warned(state, event.reason, event.detail), ()
@@ -121,10 +122,13 @@ def _take(state: TargetState, event: events.Event) -> Stepped:
 
 
 def _history(before: History, event: events.HistoryKnown) -> History:
-    known = History(usual_s=event.usual_s, longest_s=event.longest_s, launches=event.launches, good=event.good)
-    if event.baseline_tok_s is None:
-        return replace(known, baseline_tok_s=before.baseline_tok_s, baseline_name=before.baseline_name)
-    return replace(known, baseline_tok_s=event.baseline_tok_s, baseline_name=event.baseline_name)
+    return History(
+        usual_s=event.usual_s,
+        longest_s=event.longest_s,
+        launches=event.launches,
+        good=event.good,
+        baseline=event.baseline if event.baseline.tok_s is not None else before.baseline,
+    )
 
 
 # -- the link ---------------------------------------------------------------------------------------------------------

@@ -278,7 +278,7 @@ _STANDS = frozenset({Verdict.STALLED, Verdict.SUSPENDED, Verdict.NOT_EXITED})
 
 def _progress(state: TargetState, now: float, verdict: Verdict) -> Progress:
     steps, history = state.training, state.history
-    rate = figures.rate(steps, now, history.baseline_tok_s, history.baseline_name)
+    rate = figures.rate(steps, now, history.baseline)
     if verdict in _UNSEEN:
         rate = replace(rate, now=None)
     elif verdict in _STANDS and rate.now is not None:

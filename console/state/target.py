@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from console import config, protocol
 from console.model import LinkState, PastRun, Stage
+from console.state.baseline import Baseline
 from console.state.cudaorder import cuda_order
 from console.state.events import LogLine
 from console.state.launch import Launch
@@ -198,8 +199,7 @@ class History(Struct, frozen=True, kw_only=True):
     longest_s: dict[Stage, float] = {}
     launches: int = 0
     good: PastRun | None = None
-    baseline_tok_s: float | None = None
-    baseline_name: str = ""
+    baseline: Baseline = Baseline()
 
 
 class TargetState(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.state import spike
+from console.state.baseline import Baseline
 from console.state.metrics import CheckpointState, Kind, Sample
 
 WINDOW_S = 600.0
@@ -109,7 +110,7 @@ def see(
     *,
     live: bool,
     is_own: bool,
-    baseline: float | None,
+    baseline: Baseline,
 ) -> Training:
     """Fold samples in, in the log's order; with `now` None each sample's own `at` is when its line was written.
 
@@ -124,8 +125,8 @@ def see(
             training = _more(training, sample)
         elif sample.kind is Kind.STEP and sample.step is not None:
             training = _step(training, sample, sample.step, at, live=live, is_own=is_own)
-            if live and baseline:
-                training = _slowness(training, sample.step, at, baseline)
+            if live and (expected := baseline.against(training.scope)):
+                training = _slowness(training, sample.step, at, expected)
     return training
 
 
@@ -293,7 +294,7 @@ def _timed(training: Training, sample: Sample, step: int, at: float) -> Training
 
 
 def _slowness(training: Training, step: int, at: float, baseline: float) -> Training:
-    rates = newest_rates(training.points, SLOW_POINTS)
+    rates = newest_rates(training, SLOW_POINTS)
     if len(rates) < SLOW_POINTS:
         return training
     now = median(rates)
@@ -304,10 +305,11 @@ def _slowness(training: Training, step: int, at: float, baseline: float) -> Trai
     return training
 
 
-def newest_rates(points: Sequence[Point], count: int) -> list[float]:
-    """Return the last `count` steady rates; looked for from the end, since this is asked at every step."""
-    steady = (point.tok_s for point in reversed(points) if point.steady and point.tok_s is not None)
-    return list(islice(steady, count))
+def newest_rates(training: Training, count: int) -> list[float]:
+    """Return the last `count` steady rates of the newest one's scope; looked for from the end, since this is asked at
+    every step."""
+    alike = (point for point in reversed(training.points) if point.scope == training.scope)
+    return list(islice((point.tok_s for point in alike if point.steady and point.tok_s is not None), count))
 
 
 def unjudged(training: Training) -> Training:

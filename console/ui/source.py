@@ -135,8 +135,11 @@ class Source(Protocol):
         """The config gives runs this environment from now on, and its command these further arguments."""
         ...
 
-    def choose_baseline(self, tok_s: float | None, name: str) -> None:
-        """Compare with this rate from now on, in this console alone; None compares with nothing."""
+    def choose_baseline(self, tok_s: float | None, name: str, scope: str | None = ...) -> None:
+        """Compare with this rate from now on, in this console alone; None compares with nothing.
+
+        `scope`: whose tokens it counts, as the log of its run states it; None of a number that somebody gives.
+        """
         ...
 
     async def view(self, run_id: str) -> PastView:

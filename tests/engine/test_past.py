@@ -23,6 +23,7 @@ from console.model import Accepted, Overrides, Snapshot, Stage, StageState, Verd
 from console.protocol import StateEvent
 from console.reasons import ConsoleError, Reason
 from console.state import events
+from console.state.baseline import Baseline
 from tests.history.records import TARGET, record
 from tests.state.story import Story
 from tests.waiting import until_async
@@ -342,6 +343,23 @@ async def test_what_was_being_written_when_the_console_closed_is_written_once_mo
     await past.close()
 
     assert _ids(path) == ["r-1"]
+
+
+async def test_whose_tokens_the_rate_of_the_baseline_counts_is_told_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite3"
+    with ledger.opened(path) as book:
+        book.record("here", TARGET, [Entry(id="r-0", name="slammed4", steady_tok_s=18_000.0, scope="rank")])
+    told: list[events.Event] = []
+    past = Past(TARGET, clears_cache=True, baseline="slammed4", feed=told.append, now=lambda: 100.0, path=path)
+
+    async with asyncio.TaskGroup() as tasks:
+        past.tasks = tasks
+        past.reached("here")
+        await past.ready()
+    await past.close()
+
+    known = [each.baseline for each in told if isinstance(each, events.HistoryKnown)]
+    assert known[-1] == Baseline(tok_s=18_000.0, name="slammed4", scope="rank")
 
 
 async def test_clock_that_drifts_is_no_news_for_the_ledger(tmp_path: Path) -> None:

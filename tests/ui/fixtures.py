@@ -112,6 +112,7 @@ class FakeSource:
         self.target = Target(host="10.1.2.6", env=dict(self.declared_env))
         self.plans: list[Plan] = []
         self.baselines: list[tuple[float | None, str]] = []
+        self.baseline_scope: str | None = None
         self.asked: list[tuple[str, Overrides]] = []
         self.executed: list[tuple[Plan, Overrides]] = []
         self.retries = self.diagnosed = self.attended = 0
@@ -123,7 +124,8 @@ class FakeSource:
         for callback in list(self.on_change):
             callback()
 
-    def choose_baseline(self, tok_s: float | None, name: str) -> None:
+    def choose_baseline(self, tok_s: float | None, name: str, scope: str | None = None) -> None:
+        self.baseline_scope = scope
         progress = self.snapshot.progress
         self.baselines.append((tok_s, name))
         self.change(progress=replace(progress, rate=replace(progress.rate, baseline=tok_s, baseline_name=name)))

@@ -232,6 +232,7 @@ async def test_baseline_is_a_run_of_the_ledger_and_its_losses_stand_beside() -> 
         await app.workers.wait_for_complete()
 
         assert source.baselines == [(entry.steady_tok_s, "slammed4")]
+        assert source.baseline_scope == entry.scope
         against = overview(app)._against
         assert against is not None
         assert against.name == "slammed4"

@@ -128,6 +128,8 @@ def _rate_title(plotting: Plotting) -> _Facts:
     if rate.baseline is not None:
         text = f"{words.rate(rate.baseline)} {rate.baseline_name}".rstrip()
         facts.append((faint(f"{look.glyphs.usual * 2} "), dim(text)))
+    elif rate.unlike:
+        facts.append((faint(f"not compared: {words.one_line(rate.unlike)}"),))
     if zoom is Zoom.SHORT:
         facts.append((faint("10 min"),))
     return facts

@@ -219,7 +219,7 @@ class Overview(LogKeys):
             except ConsoleError as error:
                 self.face.toast(words.one_line(error.detail or str(error.reason)))
                 return
-            self.source.choose_baseline(entry.steady_tok_s, entry.name)
+            self.source.choose_baseline(entry.steady_tok_s, entry.name, entry.scope)
         self.refresh_now()
 
     @work(exclusive=True, group="against")
@@ -237,7 +237,8 @@ class Overview(LogKeys):
     def _follow_baseline(self) -> None:
         """Read the losses of the baseline's run when another one is compared with."""
         rate = self.snapshot.progress.rate
-        name = rate.baseline_name if rate.baseline is not None and rate.baseline_name != NUMBER else ""
+        is_run = (rate.baseline is not None or rate.unlike) and rate.baseline_name != NUMBER
+        name = rate.baseline_name if is_run else ""
         if name != self._asked_against:
             self._asked_against, self._against = name, None
             if name:
