@@ -285,25 +285,24 @@ def judge(
         rule, held = "nvml pid in tree", {gpu["i"] for gpu in gpus if uvm and _pids(gpu) & uvm}
         if not held and uvm and baseline_used is not None:
             rule, held = "uvm + memory rise", {gpu["i"] for gpu in gpus if _rose(gpu, baseline_used)}
-    told = sample.get("source") == "simulated" or (
-        uvm is not None and (not uvm or bool(held) or baseline_used is not None or _listing_is_ours(gpus, tree))
+    is_simulated, lists_ours = sample.get("source") == "simulated", _listing_is_ours(gpus, tree)
+    is_blind = uvm == set() and lists_ours and not is_simulated and not os.path.exists(procfs.UVM)
+    told = is_simulated or (
+        uvm is not None and not is_blind and (not uvm or bool(held) or baseline_used is not None or lists_ours)
     )
-    doubt = "" if told else _UNREADABLE if uvm is None else _OTHER_NAMESPACE
-    is_blind = told and not uvm and sample.get("source") != "simulated" and not os.path.exists(procfs.UVM)
+    doubt = "" if told or is_blind else _UNREADABLE if uvm is None else _OTHER_NAMESPACE
     if lists_all is None:
         lists_all = sample.get("source") == "simulated" or procfs.pid_namespace_here() == _OUTERMOST
     judged = []
     for gpu in gpus:
-        is_open = is_blind and bool(_pids(gpu) & tree)  # neither surely ours nor another's
-        owner, why = _owner(gpu, gpu["i"] in held, _NO_UVM if is_open else doubt, lists_all)
+        # By a pid alone a GPU is neither surely ours nor surely another's.
+        owner, why = _owner(gpu, gpu["i"] in held, _NO_UVM if is_blind and _pids(gpu) & tree else doubt, lists_all)
         if owner == "run":
             why = _more_than_ours(gpu, tree)
-        context = gpu["i"] in held if told and not is_open else None
-        answer = {"i": gpu["i"], "context": context, "owner": owner, "why": why}
+        answer = {"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": owner, "why": why}
         if gpu.get("mig"):
             answer["parts"] = {
-                part["uuid"]: bool(_listed(part) & (uvm or set())) if told and not is_open else None
-                for part in gpu["mig"]
+                part["uuid"]: bool(_listed(part) & (uvm or set())) if told else None for part in gpu["mig"]
             }
         judged.append(answer)
     return {"contexts": sorted(held), "rule": rule if held else "", "gpus": judged}

@@ -462,7 +462,7 @@ def test_without_a_uvm_device_a_listed_pid_of_ours_is_neither_ours_nor_anothers(
     verdict = gpu.judge(sample, {10}, set())
 
     assert [each["owner"] for each in verdict["gpus"]] == ["other" if is_there else "unknown", "other", "free"]
-    assert [each["context"] for each in verdict["gpus"]] == [False if is_there else None, False, False]
+    assert [each["context"] for each in verdict["gpus"]] == [False if is_there else None] * 3
     assert ("no /dev/nvidia-uvm here" in verdict["gpus"][0]["why"]) is not is_there
 
 
