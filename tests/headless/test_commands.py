@@ -149,6 +149,16 @@ def test_older_run_was_replaced(console: Console) -> None:
     assert done.out.startswith(f"REPLACED by {new['run']} id={new['id']}")
 
 
+def test_restart_returns_at_the_stage_that_was_asked_for_under_the_name_that_was_given(console: Console) -> None:
+    spawned = console.restart("--wait", "spawned", "--name", "trial7", "--json")
+    accepted = console.restart("--wait", "accepted", "--expect-run", "trial7", "--json")
+
+    assert (spawned.code, spawned.json["wanted"], spawned.json["run"]) == (0, "spawned", "trial7"), spawned
+    assert spawned.json["log"].endswith("/train_trial7.log")
+    assert (accepted.code, accepted.json["outcome"]) == (0, "accepted"), accepted
+    assert accepted.json["run"] != "trial7"
+
+
 def test_time_that_passes_leaves_the_run_alone(console: Console) -> None:
     run = console.restart("--json").json
 

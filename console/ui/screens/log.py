@@ -34,16 +34,13 @@ class LogScreen(LogKeys):
         yield from self.search_line()
         yield LinesView(id="footer")
 
-    def ready(self) -> None:
-        self.log_pane.ascii_only = self.look.glyphs.ascii
-        self.log_pane.focus()
-
     @property
     def situation(self) -> Situation:
         pane = self.log_pane
         return situation_of(
             self.snapshot, face=self.FACE, read_only=self.face.read_only,
-            searching=pane.searching, following=pane.following, past=self.viewing is not None,
+            searching=pane.searching, following=pane.following,
+            replay=self.source.playback is not None, past=self.viewing is not None,
         )  # fmt: skip
 
     def lay_out(self) -> None:

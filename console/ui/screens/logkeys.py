@@ -82,6 +82,11 @@ class LogKeys(TargetScreen):
     def _search(self) -> SearchLine:
         return self.query_one("#search", SearchLine)
 
+    def ready(self) -> None:
+        self.log_pane.ascii_only = self.look.glyphs.ascii
+        self.log_pane.leaves_space = self.source.playback is not None
+        self.log_pane.focus()
+
     def rebound(self) -> None:
         self.log_pane.show(self.source.log, self.source.logs)
 

@@ -71,10 +71,6 @@ class Overview(LogKeys):
         yield from self.search_line()
         yield LinesView(id="footer")
 
-    def ready(self) -> None:
-        self.log_pane.ascii_only = self.look.glyphs.ascii
-        self.log_pane.focus()
-
     def rebound(self) -> None:
         super().rebound()
         self._painter = Painter(self.look)

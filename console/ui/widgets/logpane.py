@@ -55,7 +55,8 @@ class LogPane(RoleStyles, can_focus=True):
         Binding("up,k", "move(-1)", "up", id="log.up", show=False),
         Binding("down,j", "move(1)", "down", id="log.down", show=False),
         Binding("pageup", "page(-1)", "page up", id="log.pageup", show=False),
-        Binding("pagedown,space", "page(1)", "page down", id="log.pagedown", show=False),
+        Binding("pagedown", "page(1)", "page down", id="log.pagedown", show=False),
+        Binding("space", "page_by_space", "page down", id="log.space", show=False),
         Binding("home", "top", "top", id="log.home", show=False),
         Binding("end", "bottom", "bottom", id="log.end", show=False),
         Binding("left", "shift(-1)", "left", id="log.left", show=False),
@@ -70,6 +71,8 @@ class LogPane(RoleStyles, can_focus=True):
     narrow = reactive(False)
     ended = reactive(False)
     """The run is over: nothing will come that could be followed."""
+    leaves_space = False
+    """Space is the screen's key: it stops the recording that is played."""
 
     def __init__(
         self,
@@ -184,6 +187,14 @@ class LogPane(RoleStyles, can_focus=True):
 
     def action_page(self, pages: int) -> None:
         self.action_move(pages * max(1, self.size.height - 1))
+
+    def action_page_by_space(self) -> None:
+        self.action_page(1)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "page_by_space" and self.leaves_space:
+            return False
+        return super().check_action(action, parameters)
 
     def action_top(self) -> None:
         self.go_top()
