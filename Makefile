@@ -4,7 +4,7 @@
 #   make test         the tests; those that need root, sshd and LXC say why they are skipped
 #   make check        ruff, mypy, import-linter
 #   make bench        measures the budgets
-#   make soak         half an hour of everything that happens to a log, in a few minutes: does anything grow?
+#   make soak         75 minutes of everything that happens to a log, in ten: does anything grow once all is full?
 #   make screenshots  the pictures of the README, from the running demo
 
 SHELL := /bin/bash

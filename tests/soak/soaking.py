@@ -38,7 +38,7 @@ _WAIT_S = 120.0
 _SETTLES = 10
 _BRIEF = {"attach", "read-head", "ledger", "watch", "recorder", "outline", "head", "between"}
 """What comes and goes while a console rests."""
-MOST_MB = {"console": 16.0, "agent": 3.0, "keeper": 3.0}
+_MOST_MB = 3.0
 """Python's own pools come in megabytes; a leak of what a burst brings, or of a run, is more than that."""
 _SCREENS = ("2", "3", "4", "5", "r")
 _KEYS = ("2", "3", "4", "5", "1", "m", "r", "slash", "3,g,f")
@@ -56,7 +56,10 @@ class Plan:
     """Minutes from one restart to the next."""
     cut_each: int
     warm: int
-    """The minute by which everything has happened once, and what is bounded is full."""
+    """The minute from which on growth is measured."""
+    console_mb: float = _MOST_MB
+    """What the console may grow by from then on: more where that is before its bounded stores are full. The curves of
+    the GPUs are full after 43 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class Soak:
             await self._minute(minute)
             self.sizes.append(await self._at_rest(minute))
         for _ in range(_SETTLES):  # what is still being closed has a moment for that
-            if not too_much(grown(self.sizes, self._plan.warm)):
+            if not too_much(grown(self.sizes, self._plan.warm), self._plan):
                 break
             self.sizes[-1] = await self._at_rest(self._plan.minutes)
 
@@ -239,9 +242,13 @@ def _sizes(pids: list[int]) -> dict[int, Process]:
     return found
 
 
-def too_much(found: list[Grown]) -> list[Grown]:
+def too_much(found: list[Grown], plan: Plan) -> list[Grown]:
     """Return what has grown by more than it may."""
-    return [each for each in found if each[3] - each[2] > (MOST_MB[each[0]] if each[1] == "MB" else 0)]
+
+    def most(who: str, what: str) -> float:
+        return (plan.console_mb if who == "console" else _MOST_MB) if what == "MB" else 0
+
+    return [each for each in found if each[3] - each[2] > most(*each[:2])]
 
 
 def grown(sizes: list[Size], warm: int) -> list[Grown]:
