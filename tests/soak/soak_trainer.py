@@ -48,9 +48,8 @@ def do(word: str, number: str) -> None:
     elif word == "tracebacks":
         say("".join(_TRACE.format(rank=rank) for rank in range(GPUS)))
     elif word == "burst":
-        block = "INFO worker 3: prefetched batch, queue depth 12 of 16, waited 0.3 ms\n" * 15_000
-        for _ in range(int(number) // len(block)):
-            say(block)
+        line = "INFO worker 3: prefetched batch, queue depth 12 of 16, waited 0.3 ms\n"
+        say(line * (int(number) // len(line)))  # at once: whoever reads it meanwhile is left behind for certain
     elif word == "copytruncate":
         os.ftruncate(1, 0)  # where it is not opened for appending, NULs fill what was before
     elif word == "rotate":

@@ -8,7 +8,7 @@ from tests.bench.lab import Lab
 from tests.bench.sizes import TINY
 from tests.soak.soaking import SAMPLES_A_MINUTE, Plan, grown, soak, too_much
 
-_PLAN = Plan(minutes=3, burst_bytes=12_000_000, restart_each=3, cut_each=2, warm=1, console_mb=16.0)
+_PLAN = Plan(minutes=3, burst_bytes=40_000_000, restart_each=3, cut_each=2, warm=1, console_mb=16.0)
 
 
 async def test_minutes_of_all_that_happens_leave_nothing_behind(tmp_path: Path) -> None:
