@@ -22,6 +22,8 @@ def history(target: str | None, **options: Any) -> int:
     """List the runs of TARGET, newest first: how each ended, how fast it was, what was changed for it.
 
     Where the host can't be reached the runs that are known here are listed all the same, and the code is the link's.
+    The logs of runs that ended while nobody watched are read first, four at a time; stderr names those that were not
+    read yet, and their log_read is false in NDJSON: ask again.
     """
     from console.headless import history as work
 

@@ -38,6 +38,7 @@ class Archive:
         self._past, self._target, self._snapshot = past, target, snapshot
         self._logs, self._looked_at, self._has_looked = logs, float("-inf"), False
         self._unwatched, self._records = unwatched, records
+        self._unread: frozenset[str] = frozenset()
 
     async def look_at_logs(self) -> None:
         """Take up logs of which no run is known, and runs that nobody watched, once a minute at most; nothing where
@@ -60,7 +61,7 @@ class Archive:
             return False
         current = now.run.log_path if now.run is not None else None
         taken = self._past.log_paths | {current or "", now.log.path or ""}
-        await self._unwatched.update(self._past.place, self._records())
+        self._unread = await self._unwatched.update(self._past.place, self._records())
         return await self._logs.update(self._past.place, taken, run)
 
     async def _flush(self) -> None:
@@ -73,7 +74,7 @@ class Archive:
         await self.look_at_logs()
         rows = await self._ask(lambda book, place: book.entries(place, self._target, limit, since))
         seq = max((row.seq for row in rows), default=since)
-        return Runs(rows=tuple(rows), seq=seq, logs_read=self._has_looked)
+        return Runs(rows=tuple(rows), seq=seq, logs_read=self._has_looked, unread=self._unread)
 
     async def run(self, which: str) -> tuple[Entry, Curves]:
         """Return the newest run of this id or name with its curves, as far as they are kept."""

@@ -29,7 +29,7 @@ from console.state.metrics import Parser
 _log = logging.getLogger(__name__)
 
 MOST_RUNS = 4
-"""Of one look; the next one, a minute later, takes older ones."""
+"""Of one look, the newest; the next one takes older ones."""
 LOOK_S = 6.0
 """A script waits for `history`: what isn't done by then is done at the next look."""
 
@@ -50,21 +50,28 @@ class Unwatched:
         self.utc_offset_s = 0.0
         self._format = formatfile.resolve(target.metrics.format)
 
-    async def update(self, place: str, records: Sequence[RunRecord]) -> None:
-        """Look at the newest of these runs that are over and were not looked at; what can't be told stays as it is."""
+    async def update(self, place: str, records: Sequence[RunRecord]) -> frozenset[str]:
+        """Look at the newest of these runs that are over and were not looked at; what can't be told stays as it is.
+
+        Return the ids of those that are still to be looked at.
+        """
         over = sorted(filter(_is_over, records), key=lambda each: -each.accepted_wall)
+        left = {each.id for each in over}
         try:
             async with asyncio.timeout(LOOK_S):
                 rows = await self._book.work(
                     lambda book: {each.id: book.entry(place, self._name, each.id) for each in over}
                 )
                 due = [each for each in over if (row := rows[each.id]) is None or row.log_size is None]
+                left = {each.id for each in due}
                 shared = _shared_logs(records)
                 for record in due[:MOST_RUNS]:
                     row, curves = await self._look_at(record, rows[record.id], shared)
                     await self._book.work(self._writing(place, row, curves))
+                    left.discard(record.id)
         except (ConsoleError, ledger.LedgerError, TimeoutError) as error:
             _log.warning("runs that nobody watched were not looked at: %s", error)
+        return frozenset(left)
 
     def _writing(self, place: str, row: Entry, curves: Curves) -> Callable[[ledger.Ledger], None]:
         kept = {row.id: curves} if curves.digests else {}

@@ -47,6 +47,9 @@ async def _history(
         else:
             for line in table(shown, rows.rows, str(engine.snapshot.verdict), engine.snapshot.run_id):
                 output.say(line)
+        if left := [row.name or row.id for row in shown if row.id in rows.unread]:
+            names = output.one_line(", ".join(left))
+            output.progress(f"not read yet: the logs of {names}; they may have done more than is told, ask again")
         if failure is not None:
             for line in output.error_lines(failure):
                 output.progress(line)
@@ -116,15 +119,18 @@ def _print_json(engine: Engine, runs: Runs, shown: Sequence[Entry]) -> None:
         output.emit_json(
             {
                 "target": snapshot.target,
-                **run_json(row, words.before(row, older), verdict),
+                **run_json(row, words.before(row, older), verdict, is_unread=row.id in runs.unread),
                 "at": output.utc(snapshot.at),
                 "data_age_s": output.rounded(snapshot.ages.link),
             }
         )
 
 
-def run_json(row: Entry, then: Entry | None, verdict: str = "") -> dict[str, Any]:
-    """Return a run as the fields of a JSON object; what is not known is null."""
+def run_json(row: Entry, then: Entry | None, verdict: str = "", *, is_unread: bool = False) -> dict[str, Any]:
+    """Return a run as the fields of a JSON object; what is not known is null.
+
+    `is_unread`: it is over, and what its log and its keeper's notes tell beyond what was watched is still to be read.
+    """
     end = words.ending(row, verdict)
     peak = max(row.peaks.items(), key=lambda item: item[1], default=None)
     return {
@@ -155,9 +161,10 @@ def run_json(row: Entry, then: Entry | None, verdict: str = "") -> dict[str, Any
         "loss_state": row.loss_state,
         "checkpoint_step": row.checkpoint_step,
         "log": row.log_path,
+        "log_read": False if is_unread else True if row.log_size is not None else None,
         "changed": _changed_json(row, then),
         "note": row.remark or None,
-        "why": _whys(row),
+        "why": _whys(row) | (_unread_whys(row) if is_unread else {}),
     }
 
 
@@ -177,6 +184,12 @@ def differences(items: Sequence[Change]) -> dict[str, Any]:
         else:
             fields[each.kind] = [each.then, each.now]
     return fields
+
+
+def _unread_whys(row: Entry) -> dict[str, str]:
+    """Say of each `null` of a run whose log is still to be read that it may be told later."""
+    lacking = {"tok_s": row.steady_tok_s is None, "step": row.last_step is None, "peak_bytes": not row.peaks}
+    return {field: "its log was not read yet: ask again" for field, is_lacking in lacking.items() if is_lacking}
 
 
 def _whys(row: Entry) -> dict[str, str]:

@@ -106,6 +106,9 @@ class Runs(Struct, frozen=True, kw_only=True):
     """Of the last change among them: ask for what is newer with it."""
     logs_read: bool = True
     """Logs of which no run is known were looked at; until then there may be more."""
+    unread: frozenset[str] = frozenset()
+    """Ids of runs that are over and whose logs and keepers' notes are still to be read: they may have done more than
+    their rows tell."""
 
 
 def is_launch(record: RunRecord) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -14,13 +15,17 @@ from msgspec.structs import replace
 from console.config import Stop, Target
 from console.demo.host import NAME, DemoHost
 from console.engine import Engine
+from console.engine.book import Book
+from console.engine.logreader import LogReader
+from console.engine.unwatched import MOST_RUNS, Unwatched
 from console.history.entry import Entry
 from console.history.ledger import opened
 from console.history.samples import Curves
 from console.history.unwatched import gpu_digests, rebuilt
 from console.model import Accepted
-from console.protocol import ExitRecord, Growth
-from tests.history.records import record
+from console.protocol import ExitRecord, Growth, LogIdent
+from console.reasons import ConsoleError, Exit, Reason
+from tests.history.records import PLACE, TARGET, ended, record
 from tests.waiting import until_async
 
 _STEP = re.compile(r"step\s+(\d+)/.*?loss ([\d.]+)")
@@ -138,3 +143,42 @@ def test_a_run_that_was_watched_keeps_what_was_seen_and_gets_its_gpus() -> None:
     assert row.stepped is False
     assert set(curves.digests) == {"memory:all", "busy:all", "power:all"}
     assert curves == Curves(digests=curves.digests)
+
+
+# Runs that could not be looked at
+
+
+class _NoLogs:
+    """A reader that finds no log; every look fails while `fails` holds."""
+
+    def __init__(self, fails: Exception) -> None:
+        self.fails: Exception = fails
+
+    async def lines(self, *_: object, **__: object) -> object:
+        raise self.fails
+
+
+async def test_runs_that_could_not_be_looked_at_are_named_until_they_were(tmp_path: Path) -> None:
+    reader = _NoLogs(ConsoleError(Reason.NO_LINK, "cut", Exit.LINK))
+
+    async def notes(_run: str) -> list[Growth]:
+        return []
+
+    looks = Unwatched(cast(LogReader, reader), Book(tmp_path / "ledger.sqlite3"), TARGET, Target(), notes)
+    over = [ended(number, log=LogIdent(path=f"/log{number}")) for number in range(1, MOST_RUNS + 3)]
+    everything = {each.id for each in over}
+
+    assert await looks.update(PLACE, [*over, record(9)]) == everything, "one that lives is not to be looked at"
+    reader.fails = ConsoleError(Reason.LOG_UNREADABLE, "No such file", Exit.REFUSED)
+    assert await looks.update(PLACE, over) == {"r-1", "r-2"}, "the newest first"
+    assert await looks.update(PLACE, over) == frozenset()
+
+
+async def test_of_a_ledger_that_can_not_be_used_no_run_counts_as_looked_at(tmp_path: Path) -> None:
+    async def notes(_run: str) -> list[Growth]:
+        return []
+
+    book = Book(tmp_path)  # a directory
+    looks = Unwatched(cast(LogReader, _NoLogs(OSError())), book, TARGET, Target(), notes)
+
+    assert await looks.update(PLACE, [ended(1)]) == {"r-1"}

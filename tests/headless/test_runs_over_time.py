@@ -9,15 +9,20 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from console.engine.unwatched import Unwatched
 from console.headless import follow
+from console.headless.history import run_json
 from console.headless.watch import _reached
+from console.history.entry import Entry
 from console.model import Progress, Rate, Verdict
+from console.protocol import RunRecord
 from console.state.outcome import is_steady, towards_steady
 from tests.headless.running import Console
 from tests.ui import fixtures
@@ -85,6 +90,36 @@ def test_history_as_ndjson_is_whole_and_polled_by_its_seq(console: Console, two_
 
     changed = ndjson(console("history", "--since", str(older["seq"])).out)
     assert two_runs[0] not in [row["run"] for row in changed]
+
+
+def test_history_tells_of_a_run_whose_log_was_not_read_yet(
+    console: Console, two_runs: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def none_read(self: Unwatched, place: str, records: Sequence[RunRecord]) -> frozenset[str]:
+        return frozenset(each.id for each in records if each.exit is not None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Unwatched, "update", none_read)
+        unread = console("history", "-n", "2", "--json")
+
+    assert f"not read yet: the logs of {two_runs[0]};" in unread.err
+    assert [row["log_read"] for row in ndjson(unread.out)] == [None, False]
+
+    def is_read() -> bool:
+        told = console("history", "-n", "2", "--json")
+        assert ("not read yet" in told.err) == (ndjson(told.out)[1]["log_read"] is False)
+        return [row["log_read"] for row in ndjson(told.out)] == [None, True]
+
+    until(is_read, 60.0, "its log is read")
+
+
+def test_what_is_lacking_of_a_run_whose_log_was_not_read_yet_is_not_said_to_be_unknown() -> None:
+    row = Entry(id="r-1", name="one", is_over=True, stepped=True, last_step=80)
+
+    told = run_json(row, None, is_unread=True)["why"]
+
+    assert (told["tok_s"], told["peak_bytes"]) == ("its log was not read yet: ask again",) * 2
+    assert "step" not in told
 
 
 def test_compare_tells_figures_noise_and_settings(console: Console, two_runs: tuple[str, str]) -> None:
