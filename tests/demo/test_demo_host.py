@@ -183,6 +183,39 @@ def test_serve_never_overwrites_a_config(tmp_path: Path) -> None:
     assert (done.code, (tmp_path / "config.toml").read_text()) == (2, "mine")
 
 
+def test_fault_that_the_demo_opens_with_strikes_the_first_run(tmp_path: Path) -> None:
+    with fast_host(tmp_path / "demo") as host:
+        command._start_first_run(host, "exit-at-once")
+
+        failed = Console(host)("wait", "--timeout", "20s", "--json").json
+
+    assert (failed["outcome"], failed["stage"], failed["reason"]) == ("failed", "spawned", "missing_module"), failed
+
+
+def test_fault_of_the_script_lets_the_first_run_be_and_refuses_the_next(tmp_path: Path) -> None:
+    with fast_host(tmp_path / "demo") as host:
+        command._start_first_run(host, "exec-refused")
+        console = Console(host)
+
+        refused = console("restart", "--yes", "--expect-run", "slammed1", "--json")
+        mended = command._inject(host, "none")
+        there = console("wait", "--timeout", "20s", "--json").json
+
+    assert (refused.code, refused.json["reason"]) == (3, "exec_not_permitted"), refused
+    assert mended == "no fault from now on"
+    assert (there["outcome"], there["run"]) == ("reached", "slammed1"), there
+
+
+def test_faults_are_listed_with_what_they_do(tmp_path: Path) -> None:
+    done = call("demo", "--fault", "list")
+
+    names = [line.split()[0] for line in done.out.splitlines()]
+    assert (done.code, len(names)) == (0, len(set(names)))
+    assert {"exec-refused", "exit-at-once", "traceback", "oom-load", "cuda-hang", "nan", "stall", "link-cut"} <= {
+        *names
+    }
+
+
 def test_run_that_the_demo_opens_with_is_not_noted_among_the_users(tmp_path: Path) -> None:
     with fast_host(tmp_path / "demo") as host:
         command._start_first_run(host, None)
