@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import types
@@ -13,10 +14,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from console import bugs, configfile
+from console import bugs, config, configfile, tui
 from console.cli import cli
-from console.commands import looks
-from console.commands.options import Seconds
+from console.commands import looks, setup
+from console.commands.options import Seconds, called
+from console.headless import status
 from tests.headless.running import call
 
 LATER = ("tmux",)
@@ -98,6 +100,65 @@ def test_json_after_two_dashes_is_no_option() -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("15", 15), ("15s", 15), ("2m", 120), ("1h", 3600), ("250ms", 0.25)])
 def test_durations_have_units(text: str, seconds: float) -> None:
     assert Seconds().convert(text, None, None) == seconds
+
+
+_ALL_OF_A_TARGET = {
+    "--host": "10.1.2.6", "--user": "ops", "--port": "2222", "--jump": "ops@jump", "--identity": "/keys/a b",
+    "--known-hosts": "/keys/known", "--exec": "pct exec 200 --", "--python": "python3.9", "--state-dir": "/var/state",
+    "--command": "/root/run.sh 'two words'", "--cwd": "/srv", "--log": "/logs/{name}.log", "--match": "train.py",
+    "--cache": "/tmp/inductor", "--gpus": "8",
+}  # fmt: skip
+
+
+def test_target_is_given_wholly_by_options_and_they_stand_in_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[tuple[str, config.Target]] = []
+    ways: list[str] = []
+
+    def show(name: str, target: config.Target, **_options: object) -> int:
+        found.append((name, target))
+        ways.append(called().way)
+        return 0
+
+    monkeypatch.setattr(status, "run", show)
+    words = [word for pair in _ALL_OF_A_TARGET.items() for word in pair]
+
+    assert call("status", *words).code == 0
+    assert call("status", *shlex.split(ways[0])).code == 0
+
+    (name, target), again = found
+    assert name == "10.1.2.6-200"
+    assert target == config.Target(
+        host="10.1.2.6", user="ops", port=2222, jump="ops@jump", identity="/keys/a b", known_hosts="/keys/known",
+        exec=("pct", "exec", "200", "--"), python="python3.9", state_dir="/var/state",
+        command=("/root/run.sh", "two words"), cwd="/srv", log="/logs/{name}.log", match=("train.py",),
+        caches=("/tmp/inductor",), gpus=config.Gpus(expected=8),
+    )  # fmt: skip
+    assert again == (name, target)
+
+
+@pytest.mark.parametrize("words", [[], ["--read-only"]])
+def test_screen_only_watches_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    opened: list[bool] = []
+
+    def show(name: str, target: config.Target, *, read_only: bool, **_options: object) -> int:
+        opened.append(read_only)
+        return 0
+
+    monkeypatch.setattr(setup, "require_terminal", lambda instead: None)
+    monkeypatch.setattr(tui, "run", show)
+
+    assert call("open", "--host", "h", *words).code == 0
+    assert opened == [bool(words)]
+
+
+def test_config_is_written_without_a_probe_where_none_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+
+    done = call("init", "10.1.2.6", "--no-probe", "--user", "ops", "--identity", "/keys/a", "--config", str(path))
+
+    target = configfile.load(path).targets["10.1.2.6"]
+    assert done.code == 0
+    assert (target.host, target.user, target.identity) == ("10.1.2.6", "ops", "/keys/a")
 
 
 def test_host_that_is_not_there_is_a_result_with_code_30() -> None:

@@ -206,7 +206,7 @@ def test_fault_of_the_script_lets_the_first_run_be_and_refuses_the_next(tmp_path
     assert (there["outcome"], there["run"]) == ("reached", "slammed1"), there
 
 
-def test_faults_are_listed_with_what_they_do(tmp_path: Path) -> None:
+def test_faults_are_listed_with_what_they_do() -> None:
     done = call("demo", "--fault", "list")
 
     names = [line.split()[0] for line in done.out.splitlines()]

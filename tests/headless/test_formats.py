@@ -55,6 +55,16 @@ def test_json_has_an_object_for_each_line_and_one_for_the_log(tmp_path: Path, by
     assert all(row["schema"] == 1 for row in [*rows, verdict])
 
 
+def test_rate_is_derived_from_the_tokens_of_a_step_that_are_given(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(" 18%|#8 | 180/1000 [00:11<00:49, 16.0it/s]\n")
+
+    _, out = run(str(path), "--json", "--tokens-per-step", "1000")
+
+    row = json.loads(out.splitlines()[0])
+    assert (row["rate"], row["scope"], row["tok_s"]) == (16_000.0, "derived", None)
+
+
 def test_text_shows_every_line_and_why_a_format_won(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text("starting\n" + "".join(f"step {n} | loss 2.5 | tok/s 20,000\n" for n in (1, 2, 3)))
