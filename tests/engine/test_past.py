@@ -5,30 +5,29 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from console.config import Deadlines, Stop, Target
-from console.demo.host import NAME, DemoHost
+from console.demo.host import DemoHost
 from console.engine import Engine
 from console.engine import past as past_module
 from console.engine.past import Past
 from console.history import ledger
 from console.history.entry import Entry, Observed, entry
-from console.model import Accepted, Overrides, Snapshot, Stage, StageState, Verdict
+from console.model import Accepted, Overrides, Stage, Verdict
 from console.protocol import StateEvent
 from console.reasons import ConsoleError, Reason
 from console.state import events
 from console.state.baseline import Baseline
+from tests.engine.consoles import REACH_S, console, launch, stepping
 from tests.history.records import TARGET, record
 from tests.state.story import Story
 from tests.waiting import until_async
-
-REACH_S = 40.0
 
 
 @pytest.fixture(scope="module")
@@ -46,36 +45,6 @@ def target(host: DemoHost) -> Target:
         stop=Stop(grace_s=1.0),
         deadlines=Deadlines(killing=20.0, cache=10.0, spawned=10.0, cuda=30.0, stepping=60.0),
     )
-
-
-@asynccontextmanager
-async def console(target: Target, operator: str = "ops1") -> AsyncIterator[Engine]:
-    """A console that watches and is closed again."""
-    engine = Engine(NAME, target, operator=operator, origin="test")
-    task = asyncio.create_task(engine.run())
-    try:
-        await until_async(lambda: engine.has_word, 20.0, "the host's first word")
-        yield engine
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-async def launch(engine: Engine, overrides: Overrides | None = None) -> Accepted:
-    plan = await engine.plan("restart", overrides)
-    assert plan.refused == ()
-    return await engine.execute(plan, overrides)
-
-
-async def stepping(engine: Engine, run: Accepted) -> Snapshot:
-    def reached() -> bool:
-        now = engine.snapshot
-        # Steps may be seen before the last context is; both are timed anew then.
-        last = [status.state is StageState.DONE for status in now.stages[3:]]
-        return now.run is not None and now.run.id == run.run_id and all(last)
-
-    await until_async(reached, REACH_S, f"{run.name} steps on all GPUs")
-    return engine.snapshot
 
 
 async def free(engine: Engine) -> None:

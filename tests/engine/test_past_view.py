@@ -10,19 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from console.config import Stop, Target
-from console.demo.host import DemoHost
+from console.config import Target
 from console.model import LogState, StageState, Verdict
-from tests.engine.test_past import console, launch, stepping
+from tests.engine.consoles import console, launch, quick_target, stepping
 from tests.waiting import until_async
 
 
 @pytest.fixture
 def target(tmp_path: Path) -> Iterator[Target]:
-    with DemoHost(tmp_path / "demo", speed=16.0, load_s=4.0) as made:
-        yield replace(made.target, stop=Stop(grace_s=1.0))
+    with quick_target(tmp_path / "demo", speed=16.0) as made:
+        yield made
 
 
 async def test_run_before_is_shown_as_it_ended_while_the_live_one_steps(target: Target) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
 from msgspec.structs import replace
 
-from console.config import Stop, Target
-from console.demo.host import NAME, DemoHost
-from console.engine import Engine
+from console.config import Target
+from console.demo.host import NAME
 from console.engine.book import Book
 from console.engine.logreader import LogReader
 from console.engine.unwatched import MOST_RUNS, Unwatched
@@ -25,6 +22,7 @@ from console.history.unwatched import gpu_digests, rebuilt
 from console.model import Accepted
 from console.protocol import ExitRecord, Growth, LogIdent
 from console.reasons import ConsoleError, Exit, Reason
+from tests.engine.consoles import console, quick_target
 from tests.history.records import PLACE, TARGET, ended, record
 from tests.waiting import until_async
 
@@ -32,26 +30,14 @@ _STEP = re.compile(r"step\s+(\d+)/.*?loss ([\d.]+)")
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> object:
-    with DemoHost(tmp_path / "demo", speed=20.0, load_s=4.0) as made:
-        yield replace(made.target, stop=Stop(grace_s=1.0))
-
-
-@asynccontextmanager
-async def _console(target: Target, ledger: Path) -> AsyncIterator[Engine]:
-    engine = Engine(NAME, target, operator="ops1", origin="test", ledger=ledger)
-    task = asyncio.create_task(engine.run())
-    try:
-        await until_async(lambda: engine.has_word, 20.0, "the host's first word")
-        yield engine
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
+def target(tmp_path: Path) -> Iterator[Target]:
+    with quick_target(tmp_path / "demo", speed=20.0) as made:
+        yield made
 
 
 async def _asked(target: Target, ledger: Path, action: str) -> tuple[Accepted, str]:
     """Hand a request over and leave."""
-    async with _console(target, ledger) as engine:
+    async with console(target, ledger=ledger) as engine:
         plan = await engine.plan(action)
         return await engine.execute(plan), plan.log_path
 
@@ -71,7 +57,7 @@ async def test_what_a_run_came_to_is_known_though_nobody_watched_it(target: Targ
     await until_async(lambda: len(_steps(log)) > 75, 40.0, "it trains while nobody is there")
     await _asked(target, tmp_path / "gone.sqlite3", "stop")
 
-    async with _console(target, tmp_path / "fresh.sqlite3") as engine:
+    async with console(target, ledger=tmp_path / "fresh.sqlite3") as engine:
 
         def is_over() -> bool:
             run = engine.snapshot.run

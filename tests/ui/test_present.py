@@ -194,6 +194,20 @@ def test_where_the_loss_stops_being_a_number_the_axis_says_so() -> None:
     assert "✗" not in as_text(healthy)
 
 
+@pytest.mark.parametrize(("width", "has_reason"), [(120, True), (60, False)])
+def test_plot_says_that_the_baseline_counts_other_tokens_shortly_where_it_is_narrow(
+    width: int, has_reason: bool
+) -> None:
+    why = "slammed4 counts the tokens of one rank, this run of all GPUs"
+    progress = fixtures.HEALTHY.progress
+    apart = replace(progress, rate=replace(progress.rate, baseline=None, delta_pct=None, unlike=why))
+
+    head = text_of(chart_panel(Metric.TOK_S, replace(fixtures.HEALTHY, progress=apart), {}, width, 9, LOOK)[0])
+
+    assert "not compared" in head
+    assert (why in head) is has_reason
+
+
 def test_ranks_of_one_run_are_one_row_with_their_memory() -> None:
     shell = Process(pid=84933, start_ticks=1, argv=("bash", "/root/run.sh"), age_s=60.0)
     ranks = [

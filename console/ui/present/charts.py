@@ -129,7 +129,7 @@ def _rate_title(plotting: Plotting) -> _Facts:
         text = f"{words.rate(rate.baseline)} {rate.baseline_name}".rstrip()
         facts.append((faint(f"{look.glyphs.usual * 2} "), dim(text)))
     elif rate.unlike:
-        facts.append((faint(f"not compared: {words.one_line(rate.unlike)}"),))
+        facts += [(faint("not compared"),), (faint(words.one_line(rate.unlike)),)]
     if zoom is Zoom.SHORT:
         facts.append((faint("10 min"),))
     return facts
