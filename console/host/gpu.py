@@ -280,9 +280,9 @@ def judge(
     uvm = None if uvm_pids is None else set(uvm_pids) & tree
     gpus: List[Dict[str, Any]] = sample.get("gpus") or []
     if sample.get("source") == "simulated":
-        rule, held = "simulated", {gpu["i"] for gpu in gpus if _pids(gpu) & tree}
+        rule, held = "simulated", {gpu["i"] for gpu in gpus if pids(gpu) & tree}
     else:
-        rule, held = "nvml pid in tree", {gpu["i"] for gpu in gpus if uvm and _pids(gpu) & uvm}
+        rule, held = "nvml pid in tree", {gpu["i"] for gpu in gpus if uvm and pids(gpu) & uvm}
         if not held and uvm and baseline_used is not None:
             rule, held = "uvm + memory rise", {gpu["i"] for gpu in gpus if _rose(gpu, baseline_used)}
     is_simulated, lists_ours = sample.get("source") == "simulated", _listing_is_ours(gpus, tree)
@@ -296,7 +296,7 @@ def judge(
     judged = []
     for gpu in gpus:
         # By a pid alone a GPU is neither surely ours nor surely another's.
-        owner, why = _owner(gpu, gpu["i"] in held, _NO_UVM if is_blind and _pids(gpu) & tree else doubt, lists_all)
+        owner, why = _owner(gpu, gpu["i"] in held, _NO_UVM if is_blind and pids(gpu) & tree else doubt, lists_all)
         if owner == "run":
             why = _more_than_ours(gpu, tree)
         answer = {"i": gpu["i"], "context": gpu["i"] in held if told else None, "owner": owner, "why": why}
@@ -320,7 +320,7 @@ MORE_BYTES = 2 * GIB
 """So much beyond what the run's processes hold is no bookkeeping of the driver's."""
 
 
-def _pids(gpu: Dict[str, Any]) -> Set[int]:
+def pids(gpu: Dict[str, Any]) -> Set[int]:
     """Whoever is on a GPU or on a part of it: of a divided one the driver may list them by part alone."""
     return _listed(gpu).union(*map(_listed, gpu.get("mig") or ()))
 
@@ -331,7 +331,7 @@ def _listed(device: Dict[str, Any]) -> Set[int]:
 
 def _listing_is_ours(gpus: List[Dict[str, Any]], tree: Set[int]) -> bool:
     """Whether the source's pids are of our namespace: some GPU lists a process of the tree."""
-    return any(_pids(gpu) & tree for gpu in gpus)
+    return any(pids(gpu) & tree for gpu in gpus)
 
 
 def _rose(gpu: Dict[str, Any], baseline_used: Dict[int, int]) -> bool:
@@ -356,7 +356,7 @@ def _owner(gpu: Dict[str, Any], ours: bool, doubt: str, lists_all: bool) -> Tupl
     if ours:
         return "run", ""
     used, procs = gpu.get("used"), gpu.get("procs")
-    if _pids(gpu):
+    if pids(gpu):
         return ("unknown", doubt) if doubt else ("other", "")
     if used is None:
         return "unknown", "its use is not told"

@@ -5,9 +5,9 @@ Only watcher.py imports this module.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
-from . import cudaenv, gpu, holders, records, tree
+from . import cudaenv, gpu, holders, procfs, records, tree
 
 Ident = Tuple[int, int]
 
@@ -19,6 +19,7 @@ class GpuOwners:
         self._holders = holders.Holders()
         self._cuda_env = cudaenv.CudaEnv()
         self._peak: Dict[int, int] = {}
+        self._strangers: Set[int] = set()
 
     def forget(self) -> None:
         """Another run is watched from now on."""
@@ -31,8 +32,20 @@ class GpuOwners:
         """Return the event that tells a sample. `look`: the processes of the run, `live`: its record if it is ours."""
         event = {"ev": "gpus", **{key: sample.get(key) or "" for key in ("source", "why", "driver")}}
         cuda_env = self._cuda_env.of(_with_context(sample, look))
-        event.update(bt=sample["bt"], cuda_env=cuda_env, **self._judged(sample, look, live or {}))
+        event.update(
+            bt=sample["bt"], cuda_env=cuda_env, **self._judged(sample, self._with_new(sample, look), live or {})
+        )
         return event
+
+    def _with_new(self, sample: Dict[str, Any], look: tree.Look) -> tree.Look:
+        """Return the look with those of the run that are on a GPU and came after it: they are nobody else's."""
+        listed = set().union(*map(gpu.pids, sample.get("gpus") or ())) - look.pids
+        new = {pid for pid in listed - self._strangers if not look.pids.isdisjoint(procfs.ancestors(pid))}
+        self._strangers = listed - new
+        if not new:
+            return look
+        users = None if look.uvm_pids is None else look.uvm_pids.union(filter(procfs.holds_uvm, new))
+        return look._replace(pids=look.pids | new, uvm_pids=users)
 
     def _judged(self, sample: Dict[str, Any], look: tree.Look, live: records.Record) -> Dict[str, Any]:
         verdict = gpu.judge(sample, look.pids, look.uvm_pids, _baseline(live))

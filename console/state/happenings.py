@@ -211,6 +211,7 @@ def _warnings(before: Snapshot | None, now: Snapshot) -> Iterator[Happening]:
     for each in now.warnings:
         if each.slug not in known:
             yield Happening(
-                at=now.at, kind=Kind.WARNING, text=each.detail or each.title, severity=Severity.WARNING,
+                at=now.at, kind=Kind.WARNING, text=": ".join(filter(None, (each.title, each.detail))),
+                severity=Severity.WARNING,
                 fields={"reason": each.slug, "detail": each.detail or each.title},
             )  # fmt: skip

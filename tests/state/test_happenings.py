@@ -8,7 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from console.model import LinkState, Severity, Snapshot, StageState, Verdict
+from console.reasons import Reason
 from console.state.happenings import Happening, Kind, happenings
+from console.state.reasonview import view
 from tests.ui import fixtures
 from tests.ui.fixtures import HEALTHY, LAUNCH_FAILED, LAUNCHING, LINK_LOST, NOW, STALLED, STOPPED
 
@@ -115,6 +117,14 @@ def test_a_late_stage_is_a_warning() -> None:
 
     assert found.severity is Severity.WARNING
     assert "late" in found.text
+
+
+def test_a_warning_says_what_is_wrong_and_where() -> None:
+    foreign = view(Reason.GPU_MEMORY_FOREIGN, detail="GPU 3: pid 7712 (jupyter) holds 1.2 GiB")
+
+    (found,) = told(HEALTHY, replace(HEALTHY, warnings=(*HEALTHY.warnings, foreign)), Kind.WARNING)
+
+    assert found.text == "GPU memory is held by somebody else: GPU 3: pid 7712 (jupyter) holds 1.2 GiB"
 
 
 def test_before_the_host_has_spoken_nothing_is_told() -> None:
