@@ -21,8 +21,8 @@ from typing import Any, Callable, Dict, List, Optional
 
 from . import files, loader, procfs, request
 
-FIRST_WORD_S = 5.0
-"""How long a new keeper may take to say that it has taken or refused its request."""
+FIRST_WORD_S = 10.0
+"""How long a new keeper may take to say that it is there: beside busy data loaders Python takes seconds to start."""
 SLOW_WORD_S = 25.0
 """The same for one that is seen to live: on a busy host it takes seconds to look through the processes."""
 SYSTEMD_RUN_S = 3.0

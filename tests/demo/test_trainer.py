@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -141,11 +142,24 @@ def test_stepping_gpus_are_held_by_live_ranks_that_have_the_device_open(start: S
 
 
 def test_contexts_come_one_after_the_other_and_the_last_drafter_late(start: Start) -> None:
-    run = start("--load-time", "3")
-    until(lambda: len(run.holders) >= 5, 20)
+    run = start("--load-time", "60")
+    until(lambda: len(run.holders) >= 5)
 
     assert len(run.holders) < 8
-    until(lambda: len(run.holders) == 8, 20)
+
+
+def test_each_context_is_told_between_the_shards_before_and_after_it(start: Start) -> None:
+    run = start("--speed", "200", "--steps", "1")
+    assert run.end() == 0
+
+    told = re.findall(r"(?:target|drafter) (\d):|\| (\d+)/12 \[", run.text)
+
+    opened_behind, shard = {}, None
+    for rank, done in told:
+        shard = int(done) if done else shard
+        if rank:
+            opened_behind[int(rank)] = shard
+    assert opened_behind == {0: None, 1: None, 2: None, 3: None, 4: None, 5: 3, 6: 6, 7: 9}
 
 
 def test_the_rate_warms_up_and_the_queue_stays_between_5_and_16(start: Start) -> None:
@@ -275,15 +289,16 @@ def test_orphaned_ranks_keep_their_memory_without_naming_the_script(start: Start
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_memory_stays_used_for_the_release_delay(start: Start, number: signal.Signals) -> None:
-    run = start("--speed", "50", "--release-delay", "2")
-    until(lambda: len(run.steps) > 3 and len(run.holders) == 8, 20)
+    run = start("--speed", "50", "--release-delay", "600")
+    until(lambda: len(run.steps) > 3 and len(run.holders) == 8)
 
     run.process.send_signal(number)
     run.end()
-    until(lambda: not run.holders, 20)
+    until(lambda: not run.holders)
 
-    assert all(gpu["used"] > 70 * GIB and not gpu["procs"] for gpu in run.gpus)
-    until(lambda: all(gpu["used"] == GIB // 2 for gpu in run.gpus), 20)
+    text, now = run.state.read_text(), time.time()
+    assert all(gpu["used"] > 70 * GIB and not gpu["procs"] for gpu in gpustate.parse(text, now=now))
+    assert all(gpu["used"] == GIB // 2 for gpu in gpustate.parse(text, now=now + 600))
 
 
 def test_a_rank_that_dies_takes_the_run_with_it(start: Start) -> None:

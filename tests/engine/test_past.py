@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from console.config import Deadlines, Stop, Target
 from console.demo.host import DemoHost
-from console.engine import Engine
+from console.engine import Engine, requests
 from console.engine import past as past_module
 from console.engine.past import Past
 from console.history import ledger
@@ -159,7 +159,9 @@ async def test_two_consoles_share_the_ledger_and_a_third_plans_by_it_however_slo
     assert (plan.since, plan.since_stepped) == (run.name, True)
 
 
-async def test_failed_run_says_what_changed_since_the_last_good_one(host: DemoHost, target: Target) -> None:
+async def test_failed_run_says_what_changed_since_the_last_good_one(
+    host: DemoHost, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with console(target) as engine:
         good = await launch(engine)
         await stepping(engine, good)
@@ -167,6 +169,8 @@ async def test_failed_run_says_what_changed_since_the_last_good_one(host: DemoHo
         host.inject("exit-at-once")
         script = target.command[0]
         _edit(Path(script))
+        made = requests.run_spec  # whatever keeps it from ending at once: its start is not proven before that
+        monkeypatch.setattr(requests, "run_spec", lambda *known: replace(made(*known), start_s=30.0))
         bad = await launch(engine, Overrides(env={"DFLASH_SPLIT_FC_LAYERS": "1"}, args=("--fast",)))
 
         await until_async(lambda: engine.snapshot.verdict is Verdict.FAILED, REACH_S, "failed")

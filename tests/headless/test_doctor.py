@@ -131,12 +131,11 @@ def test_a_failure_on_the_way_leaves_the_rest_not_known(
 
 
 def test_a_host_that_does_not_answer_is_code_30_in_json_too() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = ["doctor", "--host", "127.0.0.1", "--port", str(port)]
+    with socket.socket() as taken:  # and nobody listens there
+        taken.bind(("127.0.0.1", 0))
+        words = ["doctor", "--host", "127.0.0.1", "--port", str(taken.getsockname()[1])]
 
-    plain, answer = call(*words), call(*words, "--json").json
+        plain, answer = call(*words), call(*words, "--json").json
 
     assert plain.code == 30
     assert states(plain.out)["ssh.host"] == "fail"
@@ -145,11 +144,10 @@ def test_a_host_that_does_not_answer_is_code_30_in_json_too() -> None:
 
 
 def test_a_jump_host_that_does_not_answer_is_blamed_itself() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as taken:  # and nobody listens there
+        taken.bind(("127.0.0.1", 0))
 
-    done = call("doctor", "--host", "127.0.0.1", "--jump", f"ops@127.0.0.1:{port}")
+        done = call("doctor", "--host", "127.0.0.1", "--jump", f"ops@127.0.0.1:{taken.getsockname()[1]}")
 
     assert done.code == 30
     assert (states(done.out)["ssh.jump"], states(done.out)["ssh.host"]) == ("fail", "?")

@@ -185,11 +185,14 @@ def test_watch_begins_with_the_snapshot_counts_and_ends_in_time(console: Console
     assert events[-1]["resume"] == f"--after {events[-1]['seq']}"
 
 
-def test_watch_goes_on_behind_the_one_before_and_says_what_it_can_not_know(console: Console) -> None:
-    last = ndjson(console("watch", "--for", "3s").out)[-1]["seq"]
+def test_watch_goes_on_behind_the_one_before_and_says_what_it_can_not_know(
+    console: Console, two_runs: tuple[str, str]
+) -> None:
+    until_it_steps = ("--for", "60s", "--until", "stepping")
+    last = ndjson(console("watch", *until_it_steps).out)[-1]["seq"]
 
-    again = ndjson(console("watch", "--for", "3s", "--after", str(last)).out)
-    strange = ndjson(console("watch", "--for", "3s", "--after", "777").out)
+    again = ndjson(console("watch", *until_it_steps, "--after", str(last)).out)
+    strange = ndjson(console("watch", *until_it_steps, "--after", "777").out)
 
     assert again[0]["seq"] == last + 1
     assert [event["type"] for event in again if event["type"] in ("gap", "snapshot")] == ["gap", "snapshot"]

@@ -19,8 +19,10 @@ _SYSTEMD_INIT: _Config = [("lxc.init.cmd", "/sbin/init"), ("lxc.mount.auto", "pr
 class Container:
     """One container of a session; `number` is what `pct exec NUMBER -- CMD` calls it by."""
 
-    def __init__(self, folder: Path, number: int, flavour: Flavour) -> None:
+    def __init__(self, folder: Path, number: int, flavour: Flavour, *, vmstat: Path | None = None) -> None:
+        """`vmstat`: what stands for the kernel's own, which counts the kills for want of memory anywhere."""
         self.number = number
+        self._vmstat = vmstat
         self.flavour = flavour
         self._session_folder = folder
         self._first_uid = FIRST_UNPRIVILEGED_UID if flavour is Flavour.UNPRIVILEGED else 0
@@ -192,6 +194,8 @@ class Container:
         if self._first_uid:
             config += [("lxc.idmap", f"{kind} 0 {self._first_uid} 65536") for kind in "ug"]
             config += [("lxc.mount.entry", entry) for entry in lxcfs.mount_entries(self._session_folder)]
+        if self._vmstat is not None:
+            config += [("lxc.mount.entry", f"{self._vmstat} proc/vmstat none bind,ro 0 0")]
         if self._first_uid:
             os.chown(merged, self._first_uid, self._first_uid)
         (merged / "etc/hostname").write_text(f"ct{self.number}\n")

@@ -81,11 +81,14 @@ class Lab:
         """Return the session's shared container of `flavour`, started."""
         number = _NUMBERS[Flavour(flavour)]
         if number not in self._containers:
-            self._add(number, Flavour(flavour))
+            self._add(number, Flavour(flavour), self._still_vmstat())
         return self._containers[number]
 
     def fresh_container(self, flavour: Flavour | str = Flavour.PLAIN) -> containers.Container:
-        """Return a container nobody has used yet, numbered from 210; its caller may stop or freeze it as it likes."""
+        """Return a container nobody has used yet, numbered from 210; its caller may stop or freeze it as it likes.
+
+        It counts the kernel's kills for want of memory as a host does, those of other tests, too.
+        """
         number = max([_FIRST_FRESH_NUMBER - 1, *self._containers]) + 1
         return self._add(number, Flavour(flavour))
 
@@ -131,8 +134,15 @@ class Lab:
         self._servers.append(server)
         return server
 
-    def _add(self, number: int, flavour: Flavour) -> containers.Container:
-        container = containers.Container(self.folder, number, flavour)
+    def _still_vmstat(self) -> Path:
+        """Return counts that stand: a kill for want of memory in another test is not near the death of any run here."""
+        path = self.folder / "vmstat"
+        if not path.exists():
+            path.write_text(Path("/proc/vmstat").read_text())
+        return path
+
+    def _add(self, number: int, flavour: Flavour, vmstat: Path | None = None) -> containers.Container:
+        container = containers.Container(self.folder, number, flavour, vmstat=vmstat)
         container.start()
         container.make_folder("/workspace")
         self._containers[number] = container

@@ -76,7 +76,9 @@ def test_failed_launch_names_stage_reason_and_evidence(
     training.write_run("--load-time 3")  # so that what strikes while loading does so after the start is proven
     training.fault(fault)
 
-    failed = training.cli("restart", "--yes", "--json", "--timeout", "45s")
+    # However busy the machine is: what ends at once does so before the start is proven, the rest afterwards.
+    start_s = 30.0 if stage == "spawned" else 0.3
+    failed = training.cli("restart", "--yes", "--json", "--timeout", "45s", start_s=start_s)
 
     told = failed.json
     assert (failed.code, told["exit_code"], told["stage"], told["reason"]) == (code, code, stage, reason), told

@@ -75,5 +75,8 @@ def _wrappers(training: Training) -> list[int]:
 
 def _is_outermost(pid: int) -> bool:
     """lxc-attach forks itself on its way in; the first one is what sshd started."""
-    parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    try:
+        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return False  # it has ended meanwhile
     return argv_of(parent)[:1] != ["lxc-attach"]

@@ -80,7 +80,7 @@ def test_stop_proves_that_all_are_gone_and_check_says_so_afterwards(training_in_
     assert (ended.code, ended.json["signal"]) == (0, 15)
     assert (after.code, after.json["verdict"], after.json["alive"]) == (5, "stopped", False)
     assert training.container.pids_of("train_dflash_pipeline.py") == []
-    assert training.agents() == []
+    training.await_no_agents()
 
 
 def test_hand_started_run_can_be_stopped_and_stopping_again_finds_nothing(training: Training) -> None:
@@ -102,7 +102,7 @@ def test_status_check_tells_a_run_that_ended_from_a_bad_one(training: Training) 
 
     bad = training.cli("status", "--json", "--check")
     training.container.run(["kill", "-KILL", str(running.json["pid"])])
-    until(lambda: not training.mains(), 20)
+    training.await_end(running.json["id"])
     ended = training.cli("status", "--json", "--check")
     waited = training.cli("wait", running.json["id"], "--for", "stepping", "--json")
 

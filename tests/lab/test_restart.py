@@ -17,7 +17,7 @@ _OLD_LINE = (
 def test_restart_proves_five_stages_where_the_old_line_prints_nothing(way: Way, training_in_each: Training) -> None:
     training, container = training_in_each, training_in_each.container
     config = training.config(way)
-    old = training.lab.host(way).run(*container.exec_prefix, _OLD_LINE, timeout_s=6)
+    old = training.lab.host(way).run(*container.exec_prefix, _OLD_LINE, timeout_s=60)
     assert (old.returncode, old.stdout, training.mains()) == (137, "", [])
 
     first = training.restart(config=config)

@@ -23,8 +23,10 @@ import pytest
 
 from console import protocol
 from console.engine import Engine
+from console.host import procfs
 from console.model import LinkState, LogState, Snapshot, Verdict
 from console.state import machine, outcome, stall
+from tests import uncounted
 from tests.lab.containers import Container
 from tests.lab.rootfs import Flavour
 from tests.lab.scenarios import CASES, ROWS, Case
@@ -287,13 +289,20 @@ def _refused(case: Case, scene: Scene) -> None:
 # -- launches ---------------------------------------------------------------------------------------------------------
 
 
-def _launch(training: Training, case: Case, *words: str, timeout_s: int = 30, **settings: Setting) -> Done:
-    """Restart until stepping, and hold what comes of it against the table."""
-    done = training.cli(
-        *("restart", "--yes", "--json", "--timeout", f"{timeout_s}s"),
-        *words,
-        config=training.config("host", **settings),
-    )
+def _launch(
+    training: Training, case: Case, *words: str, timeout_s: int = 30, go: bool = False, **settings: Setting
+) -> Done:
+    """Restart until stepping, and hold what comes of it against the table.
+
+    `go`: make the file /root/go, which something in the run waits for, as soon as its start is proven.
+    """
+    config = training.config("host", **settings)
+    with _restarting(training, *words, "--timeout", f"{timeout_s}s", config=config) as restart:
+        if go:
+            until(lambda: _running(training), what="its start is proven")
+            training.container.write("/root/go", "")
+        done = finished(restart)
+        training.container.remove("/root/go")
     told = done.json
     assert (done.code, told["exit_code"]) == (case.code, case.code), done
     if case.code:
@@ -305,13 +314,6 @@ def _launch(training: Training, case: Case, *words: str, timeout_s: int = 30, **
 def _evidence(done: Done) -> str:
     told = done.json
     return "\n".join([told["detail"], *(fact["text"] for fact in told["evidence"])])
-
-
-def _record(training: Training, done: Done, name: str) -> dict[str, Any]:
-    """Return a file of a run's directory; the keeper pads what it has reserved."""
-    text = training.container.read(f"{STATE}/targets/lab/runs/{done.json['id']}/{name}")
-    found: dict[str, Any] = json.loads(text.rstrip("\0 \n") or "{}")
-    return found
 
 
 @contextmanager
@@ -330,13 +332,15 @@ def _await_evidence(training: Training, pattern: str) -> None:
 
     def is_there() -> bool:
         for run in training.run_ids():
-            text = training.container.read(f"{STATE}/targets/lab/runs/{run}/status.json").rstrip("\0 \n")
-            killing = json.loads(text)["stages"].get("killing", {}) if text else {}
-            seen[f"{killing.get('evidence', '')}"] = None
-            seen[str(json.loads(text).get("stopping_text", "")) if text else ""] = None
+            status = _status(training, run)
+            seen[str(status.get("stages", {}).get("killing", {}).get("evidence", ""))] = None
+            seen[str(status.get("stopping_text", ""))] = None
         return any(re.search(pattern, words) for words in seen)
 
     until(is_there, 40, f"{pattern} in {seen}")
+
+
+_UNTIL_GO = "until test -e /root/go; do sleep 0.1; done"
 
 
 def _small_disk(container: Container, size: str) -> Callable[[], None]:
@@ -356,11 +360,11 @@ def _disk_fills_while_loading(case: Case, scene: Scene) -> None:
     try:
         training.container.write(
             "/root/run.sh",
-            "#!/bin/bash\n(sleep 1.5; head -c 30000000 /dev/zero >/small/fill 2>/dev/null; exit 0) &\n"
+            f"#!/bin/bash\n({_UNTIL_GO}; head -c 30000000 /dev/zero >/small/fill 2>/dev/null; exit 0) &\n"
             f"exec {training.line('--load-time 8')}\n",
             mode=0o755,
         )
-        done = _launch(training, case, log="/small/{name}.log")
+        done = _launch(training, case, go=True, log="/small/{name}.log")
         assert "0 B are free" in done.json["detail"]
         assert done.stage("stepping")["state"] == "not_reached"
     finally:
@@ -375,7 +379,8 @@ def _disk_fills_while_stepping(case: Case, scene: Scene) -> None:
         config = training.config(log="/small/{name}.log")
         training.restart(config=config)
         training.container.run(["sh", "-c", "head -c 30000000 /dev/zero >/small/fill || true"])
-        until(lambda: not training.mains(), 20, "the trainer ends of it")
+        until(lambda: not training.mains(), what="the trainer ends of it")
+        training.await_end(training.run_ids()[-1])
         status = training.cli("status", "--json", "--check", config=config)
         assert (status.code, status.json["reason"]) == (case.code, case.reason), status
         assert "0 B are free" in status.json["detail"]
@@ -388,10 +393,10 @@ def _killed_while_loading(case: Case, scene: Scene) -> None:
     training = scene.training
     training.container.write(
         "/root/run.sh",
-        f"#!/bin/bash\n(sleep 1.6; kill -KILL $$) &\nexec {training.line('--load-time 8')}\n",
+        f"#!/bin/bash\n({_UNTIL_GO}; kill -KILL $$) &\nexec {training.line('--load-time 8')}\n",
         mode=0o755,
     )
-    done = _launch(training, case)
+    done = _launch(training, case, go=True)
     assert (done.json["signal"], done.json["exit_status"]) == (9, None)
     assert "sender unknown" in _evidence(done)
     assert "memory" in [fact["label"] for fact in done.json["evidence"]]
@@ -400,11 +405,11 @@ def _killed_while_loading(case: Case, scene: Scene) -> None:
 @plays("L10-own", "L10-shared")
 def _killed_by_the_kernel(case: Case, scene: Scene) -> None:
     """A real kill for want of memory: by the cgroup of the run's own service, or by one of which the host knows."""
-    training = scene.fresh(Flavour.SYSTEMD) if case.id == "L10-own" else scene.training
+    training = scene.fresh(Flavour.SYSTEMD if case.id == "L10-own" else Flavour.PLAIN)
     container = training.container
     container.write(
         "/root/run.sh",
-        "#!/bin/bash\necho loading\nuntil test -e /root/go; do sleep 0.1; done\n"
+        f"#!/bin/bash\necho loading\n{_UNTIL_GO}\n"
         "all=$(head -c 300000000 /dev/zero | tr '\\0' x)\necho 'it all fits'\nsleep 60\n",
         mode=0o755,
     )
@@ -413,15 +418,14 @@ def _killed_by_the_kernel(case: Case, scene: Scene) -> None:
         pid = until(lambda: _running(training), 30, "it loads")
         assert pid is not None
         _limit_memory(container.outside(pid), 64 << 20, container.number, afterwards)
-        container.write("/root/go", "")
-        done = finished(restart)
-        container.remove("/root/go")
+        with uncounted.kill():
+            container.write("/root/go", "")
+            done = finished(restart)
     told = done.json
     assert (done.code, told["stage"], told.get("reason"), told["signal"]) == (13, "cuda", case.reason, 9), told
     counted = "the run's own cgroup counted" if case.id == "L10-own" else "near the death"
     assert counted in _evidence(done), _evidence(done)
-    if case.id == "L10-own":
-        container.stop()
+    container.stop()
 
 
 def _running(training: Training) -> int | None:
@@ -462,7 +466,7 @@ def _background(case: Case, scene: Scene) -> None:
     done = _launch(training, case)
     assert training.mains() == [done.json["pid"]]
     training.container.run(["kill", "-TERM", str(done.json["pid"])])
-    until(lambda: not training.mains(), 20)
+    training.await_end(done.json["id"])
     after = training.cli("status", "--json", "--check")
     assert (after.code, after.json["reason"]) == (15, "sigterm_external")
 
@@ -482,10 +486,9 @@ def _stubborn(case: Case, scene: Scene) -> None:
     assert len(hoppers) == 2
     training.container.remove("/root/fault")
     training.write_run()
-    with _restarting(training, "--timeout", "40s", config=training.config("host", stop={"grace_s": 1.5})) as restart:
+    with _restarting(training, "--timeout", "40s", config=training.config("host", stop={"grace_s": 3.0})) as restart:
         if case.id == "L12":
-            for left in (2, 1):
-                _await_evidence(training, f"TERM, {left} s of 2 s left")
+            _await_evidence(training, "TERM, . s of 3 s left")
         done = finished(restart)
     assert done.code == case.code, done
     killing = done.stage("killing")
@@ -494,7 +497,7 @@ def _stubborn(case: Case, scene: Scene) -> None:
     assert not set(hoppers) & set(training.container.processes())
     assert training.mains() == [done.json["pid"]]
     if case.id == "L12":
-        assert killing["took_s"] >= 1.4
+        assert killing["took_s"] >= 2.9
 
 
 @plays("L17")
@@ -558,7 +561,7 @@ def _unprivileged(case: Case, scene: Scene) -> None:
     # From lxcfs's uptime they would be hours wrong, or negative.
     assert all(0 <= age <= elapsed_s + 5 for age in ages), (ages, elapsed_s)
     training.container.run(["kill", "-KILL", str(done.json["pid"])])
-    until(lambda: not training.mains(), 20)
+    training.await_end(done.json["id"])
     after = training.cli("status", "--check")
     assert after.code == 15
     assert "sigkill_unknown" in after.out
@@ -579,7 +582,7 @@ def _no_gpu(case: Case, scene: Scene) -> None:
 @plays("L22-none")
 def _no_cuda(case: Case, scene: Scene) -> None:
     training = scene.training
-    training.write_run("--load-time 14")
+    training.write_run("--load-time 30")  # it strikes after a tenth of that
     training.fault("no-cuda")
     done = _launch(training, case)
     assert "No CUDA GPUs are available" in _evidence(done)
@@ -588,7 +591,7 @@ def _no_cuda(case: Case, scene: Scene) -> None:
 @plays("L27-spawned")
 def _cut_after_the_spawn(case: Case, scene: Scene) -> None:
     training = scene.training
-    training.write_run("--load-time 2.5")
+    training.write_run("--load-time 4")
     restart = training.console("restart", "--yes", "--json", "--timeout", "30s")
     try:
         until(training.mains, 40, "it was spawned")
@@ -623,7 +626,7 @@ def _pid_reused(case: Case, scene: Scene) -> None:
     (other,) = container.pids_of("900")
     for name in ("status.json", "run.json"):
         path = f"{STATE}/targets/lab/runs/{done.json['id']}/{name}"
-        record = _record(training, done, name)
+        record = training.record(done.json["id"], name)
         record["main"]["pid"] = other
         container.write(path, json.dumps(record), mode=0o600)
     status = training.cli("status", "--json")
@@ -653,9 +656,7 @@ def _was_spawned(training: Training, run: str) -> bool:
 
 
 def _status(training: Training, run: str) -> dict[str, Any]:
-    text = training.container.read(f"{STATE}/targets/lab/runs/{run}/status.json").rstrip("\0 \n")
-    found: dict[str, Any] = json.loads(text) if text else {}
-    return found
+    return training.record(run, "status.json")
 
 
 @plays("L34-loading")
@@ -668,7 +669,7 @@ def _stop_while_loading(case: Case, scene: Scene) -> None:
     assert (accepted.code, stopped.code) == (0, case.code), stopped
     assert (stopped.json["verdict"], stopped.json["run_alive"]) == ("stopped", False)
     run = training.run_ids()[0]
-    record = json.loads(training.container.read(f"{STATE}/targets/lab/runs/{run}/exit.json").rstrip("\0 \n"))
+    record = training.record(run, "exit.json")
     assert record["by"] == stopped.json["stopped_by"]
     assert record["by"]
     assert training.container.pids_of(SCRIPT) == []
@@ -721,7 +722,7 @@ def _killed_with_all_their_kind(case: Case, scene: Scene) -> None:
         ("sender unknown", (9, True)) if case.id == "L46" else ("terminated with signal SIGKILL", (None, True))
     )
     assert told in status.out, status.out
-    record = _record(training, done, "exit.json")
+    record = training.record(done.json["id"], "exit.json")
     assert (record["signal"], record["all_gone"]) == ending
 
 
@@ -768,7 +769,7 @@ def _stragglers(case: Case, scene: Scene) -> None:
     done = training.restart()
     (left,) = container.pids_of("1100")
     training.fault("sigkill:0")
-    until(lambda: _record(training, done, "exit.json").get("stragglers") == [f"sleep, pid {left}"], 20)
+    until(lambda: training.record(done.json["id"], "exit.json").get("stragglers") == [f"sleep, pid {left}"])
     status = training.cli("status", "--check")
     assert status.code == case.code
     assert "sigkill_unknown" in status.out
@@ -789,9 +790,7 @@ def _python_removed(case: Case, scene: Scene) -> None:
     container.run(["sh", "-c", hide])
     try:
         container.run(["kill", "-KILL", str(done.json["pid"])])
-        until(lambda: not container.pids_of(SCRIPT), 20)
-        record = f"{STATE}/targets/lab/runs/{done.json['id']}/exit.json"
-        until(lambda: '"signal"' in container.read(record), 20, "the exit is recorded")
+        training.await_end(done.json["id"])
         gone = training.cli("status", "--json")
     finally:
         container.run(["sh", "-c", show])
@@ -854,7 +853,8 @@ _HASTY = {"STALL_FLOOR_S": 1.5, "SILENT_S": 1.5, "UNLEARNED_S": 20.0}
 @plays("L23", "L25", "L26-idle", "L26-spin")
 def _falls_ill(case: Case, scene: Scene) -> None:
     training = scene.odd.training
-    for name, seconds in _HASTY.items():
+    stalls = case.id != "L25"
+    for name, seconds in _HASTY.items() if stalls else ():
         scene.monkeypatch.setattr(stall, name, seconds)
     fault, verdict = {
         "L23": ("buffered", Verdict.RUNNING),
@@ -866,14 +866,15 @@ def _falls_ill(case: Case, scene: Scene) -> None:
 
     async def play() -> Snapshot:
         async with training.engine(training.config(log=log)) as engine:
-            # Learned, though a machine that is busy had a step wait for a second.
-            await reach(
-                engine, lambda now: now.verdict == Verdict.STEPPING and 1.5 <= now.progress.stall_budget_s < 5.0
-            )
-            await reach(engine, lambda now: now.gpus.at is not None and now.gpus.gpus[0].power_w > 400)
-            await asyncio.sleep(5.2)  # as many GPU samples of a run that steps as the usual power needs
+            await reach(engine, lambda now: now.verdict == Verdict.STEPPING)
+            if stalls:
+                # Learned, though a machine that is busy had a step wait for a second.
+                await reach(engine, lambda now: 1.5 <= now.progress.stall_budget_s < 5.0)
+                await reach(engine, lambda now: now.gpus.at is not None and now.gpus.gpus[0].power_w > 400)
+                await asyncio.sleep(5.2)  # as many GPU samples of a run that steps as the usual power needs
             training.fault(fault)
-            return await reach(engine, lambda now: now.verdict not in (Verdict.STEPPING,), 20)
+            # On a busy machine a step may be late, or the link be lost, before it strikes.
+            return await reach(engine, lambda now: now.reason is not None and now.reason.slug == case.reason, 60)
 
     try:
         snapshot = asyncio.run(play())
@@ -977,10 +978,12 @@ def _frozen_while_killing(case: Case, scene: Scene) -> None:
     container = training.container
     training.fault("ignore-term")
     first = training.restart()
-    scene.monkeypatch.setattr(protocol, "Execute", functools.partial(protocol.Execute, ttl_s=3.0))
+    scene.monkeypatch.setattr(protocol, "Execute", functools.partial(protocol.Execute, ttl_s=6.0))
 
     async def play(engine: Engine) -> None:
-        await engine.execute(await engine.plan("restart"))
+        plan = await engine.plan("restart")
+        asked_bt = procfs.boottime()
+        await engine.execute(plan)
         await asyncio.to_thread(_await_evidence, training, "TERM, . s of 8 s left")
         await asyncio.to_thread(container.freeze)
         try:
@@ -988,6 +991,7 @@ def _frozen_while_killing(case: Case, scene: Scene) -> None:
             assert frozen.link.state is LinkState.LOST
             told = await asyncio.to_thread(training.cli, "status", "--json", timeout_s=40)
             assert (told.code, told.json["reason"]) == (31, "container_frozen"), told
+            await until_async(lambda: procfs.boottime() > asked_bt + 8.0, what="the request has expired")
         finally:
             await asyncio.to_thread(container.thaw)
         engine.retry_link()
@@ -1052,6 +1056,7 @@ def _twenty_reconnects(case: Case, scene: Scene) -> None:
 @plays("L55")
 def _adopted(case: Case, scene: Scene) -> None:
     training = scene.training
+    began = time.time()
     main = training.start_by_hand()
 
     async def play(engine: Engine) -> None:
@@ -1060,7 +1065,7 @@ def _adopted(case: Case, scene: Scene) -> None:
         assert (known.run.by_hand, known.run.pid, known.log.path) == (True, main, "/workspace/train_hand.log")
         assert known.progress.format == "dflash"
         assert known.run.spawned_at is not None
-        assert 0 < known.at - known.run.spawned_at < 30
+        assert began - 2.0 < known.run.spawned_at < known.at  # the clocks are one; ticks of 10 ms and a round trip
         assert outcome.check_exit_code(known) == case.code
         await asyncio.to_thread(training.container.run, ["kill", "-KILL", str(main)])
         ended = await reach(engine, lambda now: now.verdict == Verdict.ENDED)

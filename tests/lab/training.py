@@ -35,6 +35,15 @@ LIBRARY = f"/usr/lib/x86_64-linux-gnu/{LIBRARY_NAME}"
 _REPOSITORY = Path(__file__).parents[2]
 _OPTIONS = f"--load-time 0.6 --step-time 0.2 --gpu-state {_GPU_STATE} --fault-file /root/fault"
 
+_PROVEN_AT = """
+from msgspec.structs import replace
+from console import cli
+from console.engine import requests
+made = requests.run_spec
+requests.run_spec = lambda *known: replace(made(*known), start_s={})
+cli.main()
+"""
+
 STAGES = ("killing", "cache", "spawned", "cuda", "stepping")
 _SETTINGS: dict[str, Setting] = {
     "match": [SCRIPT],
@@ -117,11 +126,17 @@ class Training:
     def mains(self) -> list[int]:
         """Return the pids of trainers that are not the rank of one: one for each run."""
         pids = self.container.pids_of(SCRIPT)
-        return [pid for pid in pids if self.parent(pid) not in pids and self._is_trainer(pid)]
+        return [pid for pid in self._outermost(pids) if self._is_trainer(pid)]
 
-    def parent(self, pid: int) -> int:
+    def _outermost(self, pids: list[int]) -> list[int]:
+        """Return those that live whose parent is none of them."""
+        parents = {pid: self.parent(pid) for pid in pids}
+        return [pid for pid, parent in parents.items() if parent is not None and parent not in pids]
+
+    def parent(self, pid: int) -> int | None:
+        """Return the parent's pid, 0 for one outside of the container; None where the process has ended."""
         stat = self.container.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-        return int(stat[1]) if stat else 0
+        return int(stat[1]) if stat else None
 
     def _is_trainer(self, pid: int) -> bool:
         argv = self.container.processes().get(pid, [""])
@@ -139,8 +154,23 @@ class Training:
 
     def keeper(self, run: str) -> int:
         """Return the pid (inside) of the keeper of the run with this id."""
-        pid: int = json.loads(self.container.read(f"{STATE}/targets/lab/runs/{run}/status.json"))["keeper"]["pid"]
+        pid: int = self.record(run, "status.json")["keeper"]["pid"]
         return pid
+
+    def record(self, run: str, name: str) -> dict[str, Any]:
+        """Return a file of a run's directory, empty before it is written; the keeper pads what it has reserved."""
+        text = self.container.read(f"{STATE}/targets/lab/runs/{run}/{name}").rstrip("\0 \n")
+        try:
+            found: dict[str, Any] = json.loads(text or "{}")
+        except ValueError:
+            return {}  # exchanged with its successor while it was read
+        return found
+
+    def await_end(self, run: str) -> None:
+        """Wait until the run's keeper has noted that nobody of it is left, and what that makes of the run."""
+        over = ("ended", "failed", "stopped")
+        until(lambda: self.record(run, "exit.json").get("all_gone"), what=f"the exit record of {run}")
+        until(lambda: self.record(run, "status.json").get("state") in over, what=f"the end of {run}")
 
     def run_ids(self) -> list[str]:
         runs = self.container.path(f"{STATE}/targets/lab/runs")
@@ -149,8 +179,7 @@ class Training:
 
     def agents(self) -> list[int]:
         """Return the pids (inside) of every agent, without the helpers that one forks."""
-        pids = [pid for pid, argv in self.container.processes().items() if argv[0] == "dflash-agent"]
-        return [pid for pid in pids if self.parent(pid) not in pids]
+        return self._outermost([p for p, argv in self.container.processes().items() if argv[0] == "dflash-agent"])
 
     def wrappers(self) -> list[int]:
         """Return the pids (on the host) of every lxc-attach into this container; each forks itself on its way in."""
@@ -184,9 +213,10 @@ class Training:
         path.write_text(self.lab.config(self.container, way=way, **{**_SETTINGS, **settings}))
         return path
 
-    def console(self, *words: str, config: Path | None = None) -> subprocess.Popen[str]:
-        """Start the command line in a process of its own."""
-        argv = [sys.executable, "-m", "console.cli", *words, "--config", str(config or self.config())]
+    def console(self, *words: str, config: Path | None = None, start_s: float | None = None) -> subprocess.Popen[str]:
+        """Start the command line in a process of its own; `start_s` is the age at which a start is proven for it."""
+        program = ["-m", "console.cli"] if start_s is None else ["-c", _PROVEN_AT.format(start_s)]
+        argv = [sys.executable, *program, *words, "--config", str(config or self.config())]
         own = {f"XDG_{name}": str(self.folder / name.lower()) for name in ("STATE_HOME", "CACHE_HOME", "RUNTIME_DIR")}
         return subprocess.Popen(
             argv,
@@ -198,9 +228,9 @@ class Training:
             env={**os.environ, **own},
         )
 
-    def cli(self, *words: str, config: Path | None = None, timeout_s: float = 60) -> Done:
+    def cli(self, *words: str, config: Path | None = None, timeout_s: float = 60, start_s: float | None = None) -> Done:
         """Run the command line to its end."""
-        return finished(self.console(*words, config=config), timeout_s)
+        return finished(self.console(*words, config=config, start_s=start_s), timeout_s)
 
     def restart(self, *words: str, config: Path | None = None) -> Done:
         """Restart until stepping, which must be reached."""

@@ -37,12 +37,12 @@ class Wire:
     def drop(self) -> None:
         """From now on lose every packet, both ways, without a word to either end."""
         for chain in ("INPUT", "OUTPUT"):
-            self._inside("iptables", "-A", chain, "-j", "DROP")
+            self._inside("iptables", "-w", "20", "-A", chain, "-j", "DROP")
 
     def restore(self) -> None:
         """Undo `drop` and `limit`. Waiting retransmissions of TCP may still take seconds to come."""
         for chain in ("INPUT", "OUTPUT"):
-            self._inside("iptables", "-F", chain)
+            self._inside("iptables", "-w", "20", "-F", chain)
         self._inside("tc", "qdisc", "del", "dev", "far", "root", check=False)
 
     def limit(self, bytes_per_s: int) -> None:

@@ -129,7 +129,7 @@ async def serving(server: SshServer) -> AsyncIterator[SshServer]:
         authorized_client_keys=str(server.authorized),
         encoding=None,
         gss_host=None,
-        login_timeout=5,
+        login_timeout=60,
     )
     server.port = acceptor.get_port()
     try:

@@ -135,7 +135,7 @@ async def test_plain_remote_line_holds_no_quote(home: Path, key: Path, serve: Se
 async def test_rc_file_that_swallows_all_of_stdin_is_a_failed_bootstrap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootstrap, "ANSWER_S", 0.4)
+    monkeypatch.setattr(bootstrap, "ANSWER_S", 2.0)  # in which the shell must say its word on a busy machine
     monkeypatch.setattr(bootstrap, "RESEND_S", 0.1)
     python = script(tmp_path / "python3", "#!/bin/sh\necho swallowing >&2\ncat >/dev/null\n")
 

@@ -3,8 +3,8 @@
 import asyncio
 import socket
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import asyncssh
@@ -244,9 +244,9 @@ async def test_refused_login_at_the_jump_host_is_a_failed_jump(home: Path, key: 
 async def test_jump_host_that_cannot_reach_the_target(home: Path, key: Path, serve: Serve) -> None:
     jump = await serve()
     trust(home, jump)
-    target = Target(host=LOOPBACK, port=free_port(), user="me", identity=str(key), jump=f"ops@{LOOPBACK}:{jump.port}")
-
-    error = await failure_of(target)
+    with closed_port() as port:
+        target = Target(host=LOOPBACK, port=port, user="me", identity=str(key), jump=f"ops@{LOOPBACK}:{jump.port}")
+        error = await failure_of(target)
 
     assert error.reason is Reason.LINK_UNREACHABLE
     assert f"from ops@{LOOPBACK}:{jump.port}" in error.detail
@@ -263,7 +263,8 @@ async def test_jump_host_that_forbids_forwarding(home: Path, key: Path, serve: S
 
 
 async def test_nobody_listens(home: Path, key: Path) -> None:
-    error = await failure_of(Target(host=LOOPBACK, port=free_port(), user="me", identity=str(key)))
+    with closed_port() as port:
+        error = await failure_of(Target(host=LOOPBACK, port=port, user="me", identity=str(key)))
 
     assert error.reason is Reason.LINK_UNREACHABLE
 
@@ -343,9 +344,12 @@ async def test_nonsense_in_the_ssh_config_is_a_config_error(home: Path, key: Pat
     assert "line 2" in caught.value.detail
 
 
-def free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as listener:
-        return int(listener.getsockname()[1])
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """A port at which nobody listens, nor begins to meanwhile."""
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        yield int(taken.getsockname()[1])
 
 
 @asynccontextmanager
