@@ -89,8 +89,10 @@ class Moment(click.ParamType[float]):
         if ":" in value or "-" in value:
             try:
                 if "-" not in value:
-                    found = datetime.combine(now.date(), time.fromisoformat(value)).astimezone()
-                    found -= timedelta(days=found > now)
+                    at = time.fromisoformat(value)
+                    # Put to each day by itself: the clocks may have been changed since yesterday.
+                    days = (datetime.combine(now.date() - timedelta(days=back), at).astimezone() for back in range(3))
+                    found = next(each for each in days if each <= now)
                 else:
                     found = datetime.fromisoformat(value).astimezone()
             except (ValueError, OverflowError, OSError):

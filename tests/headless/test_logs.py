@@ -215,8 +215,41 @@ def test_a_time_of_day_is_that_of_the_last_24_hours() -> None:
 
     for hour in range(24):
         at = Moment().convert(f"{hour:02}:30", None, None)
-        assert now - 86_400 - 7200 < at <= now  # a change of the clocks within them moves it by an hour
+        assert now - 86_400 - 7200 < at <= time.time()  # a change of the clocks within them moves it by an hour
         assert datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M") == f"{hour:02}:30"
+
+
+def test_a_time_of_day_of_a_zone_far_behind_is_found_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = min(23, 24 - datetime.now(UTC).hour)  # it has just become tomorrow here
+    monkeypatch.setenv("TZ", f"AAA-{ahead}")
+    time.tzset()
+    try:
+        for hour in range(24):
+            assert Moment().convert(f"{hour:02}:59+00:00", None, None) <= time.time()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_time_of_day_before_the_clocks_were_changed_is_that_of_the_clock_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = datetime.now(UTC)
+    began = now - timedelta(hours=2)  # since then a zone of UTC is an hour ahead, for half a year
+    until = began + timedelta(days=180)
+    rules = ",".join(f"{at.timetuple().tm_yday - 1}/{at:%H:%M:%S}" for at in (began, until))
+    monkeypatch.setenv("TZ", f"AAA0BBB-1,{rules}")
+    time.tzset()
+    try:
+        later_today = (now + timedelta(hours=1, minutes=30)).astimezone()
+
+        at = Moment().convert(f"{later_today:%H:%M}", None, None)
+
+        assert f"{datetime.fromtimestamp(at).astimezone():%H:%M}" == f"{later_today:%H:%M}"
+        assert at <= time.time()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_options_that_contradict_each_other_are_refused(console: Console) -> None:
