@@ -6,12 +6,15 @@ are looked at again. Good for watching. Who is about to be signalled must be fou
 
 from __future__ import annotations
 
-from typing import Callable, Set
+from typing import AbstractSet, Callable, Set
 
 from . import procfs
 
-WHOLE_S = 15.0
-"""All are looked at again after this: a number may have been given to another process meanwhile."""
+WHOLE_S = 60.0
+"""All are looked at again after this: a number may have been given to another process meanwhile.
+
+For that all numbers there are must have been given out between two listings: it hardly happens.
+"""
 
 Choose = Callable[[procfs.Table], Set[int]]
 
@@ -26,11 +29,15 @@ class Census:
         """Strangers seen once: a process whose parent died while it was read looks like one."""
         self._whole_at = float("-inf")
 
-    def take(self, choose: Choose, now: float) -> procfs.Table:
-        """Return the members, which `choose` picks from a table that holds all who could be one."""
+    def take(self, choose: Choose, now: float, named: AbstractSet[int] = frozenset()) -> procfs.Table:
+        """Return the members, which `choose` picks from a table that holds all who could be one.
+
+        `named`: who is in that table in any case, as far as they live.
+        """
         if now - self._whole_at >= WHOLE_S:
             self._whole_at = now
             self._strangers = set()
+        self._strangers -= named
         pids = set(procfs.all_pids())
         found = {pid: procfs.read_stat(pid) for pid in pids - self._strangers}
         table = {pid: stat for pid, stat in found.items() if stat is not None}

@@ -12,7 +12,7 @@ import glob
 import os
 import pwd
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from . import procfs
 
@@ -73,10 +73,10 @@ def find_runs(
     return runs + _remains(world, claimed, match, log_glob, cwd)
 
 
-def may_be_of_a_run(pids: Iterable[int], match: Sequence[str], log_glob: str = "") -> bool:
-    """Whether any of these processes, taken alone, is what `find_runs` begins a run with; a hundredth of its cost."""
-    for pid in pids:
-        argv, output = procfs.argv(pid), procfs.fd_target(pid, 1).replace(" (deleted)", "")
+def may_be_of_a_run(argvs: Mapping[int, Sequence[str]], match: Sequence[str], log_glob: str = "") -> bool:
+    """Whether any of these processes, taken alone, is what `find_runs` begins a run with. Reads nothing that hangs."""
+    for pid, argv in argvs.items():
+        output = procfs.fd_target(pid, 1).replace(" (deleted)", "")
         if _matching(argv, match) or _is_spawned_worker(argv) or (log_glob and fnmatch.fnmatch(output, log_glob)):
             return True
     return False

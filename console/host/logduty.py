@@ -85,7 +85,9 @@ class LogDuty:
         self._next = time.monotonic() + _STEP_S
         if self._out.waiting_bytes > _ROOM_BYTES:
             return
-        told = self._ears.listen({self._follower.path: notify.FILE})
+        # Amid a trickle the time says when to look: listening for each of its lines costs more than reading them.
+        by_ear = not self._trickles
+        told = by_ear and self._ears.listen({self._follower.path: notify.FILE})
         self._looked = time.monotonic()
         try:
             events = self._follower.step()
@@ -94,7 +96,8 @@ class LogDuty:
         for event, data in events:
             self._out.put(dict(event, ev="log", bt=procfs.boottime()), data)
         found_bytes = sum(len(data) for _, data in events)
-        self._ears.found(found_bytes > 0, self._follower.at_end)
+        if by_ear:
+            self._ears.found(found_bytes > 0, self._follower.at_end)
         # What is left over for want of credit is looked at when there is new credit.
         if told and not self._ears.deaf:
             self._next = self._looked + _TOLD_STEP_S

@@ -1,6 +1,6 @@
 """Whether a file lies on a network filesystem: there sizes are seconds old, handles go stale, changes are not told of.
 
-Only the log's follower imports this module.
+Only the log's follower and otherfile.py import this module.
 """
 
 from __future__ import annotations
@@ -8,11 +8,23 @@ from __future__ import annotations
 import os
 
 _KINDS = frozenset(("nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "beegfs", "afs", "pvfs2", "wekafs"))
+_LOCAL = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "tmpfs", "overlay"))
 _MOUNTS = "/proc/self/mountinfo"
 
 
 def kind(dev: int, mounts: str = _MOUNTS) -> str:
     """Return the type of the network filesystem with that device number, "" for any other."""
+    found = _type_of(dev, mounts)
+    return found if found in _KINDS or found.startswith("fuse.") else ""
+
+
+def is_here(dev: int, mounts: str = _MOUNTS) -> bool:
+    """Whether a filesystem with that device number surely is this machine's own: whoever asks there need not wait."""
+    return _type_of(dev, mounts) in _LOCAL
+
+
+def _type_of(dev: int, mounts: str) -> str:
+    """Return the type that is mounted with that device number, "" where none is seen."""
     wanted = "%d:%d" % (os.major(dev), os.minor(dev))
     found = ""
     try:
@@ -23,7 +35,7 @@ def kind(dev: int, mounts: str = _MOUNTS) -> str:
                     found = rest.split(" ", 1)[0]
     except OSError:
         return ""
-    return found if found in _KINDS or found.startswith("fuse.") else ""
+    return found
 
 
 def look_again(path: str) -> None:

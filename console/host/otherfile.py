@@ -10,7 +10,7 @@ import stat
 import time
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
-from . import background, procfs
+from . import background, netfs, procfs
 
 SILENT_S = 5.0
 """A log that grew so recently is where the run writes."""
@@ -28,34 +28,64 @@ Found = Tuple[str, int]
 
 
 class OtherFile:
-    """Asked with each sample of the tree. The looking is done in a child: a dead network filesystem holds only that."""
+    """Asked with each sample of the tree. The looking is done in a child: a dead network filesystem holds only that.
+
+    A log that surely lies on this machine, and grows, needs no looking: most of the time that is so, and a child costs
+    as much as a second of watching.
+    """
 
     def __init__(self) -> None:
         self.found: Optional[Found] = None
         """The newest text file that the run writes to beside its silent log, as of some seconds ago, and the pid."""
         self._next_at = float("-inf")
         self._job: Optional[background.Job] = None
+        self._news = False
+        self._is_here: Dict[int, bool] = {}
 
     @property
     def fd(self) -> int:
         """To be selected on; -1 while nothing is looked for."""
         return self._job.fd if self._job is not None else -1
 
-    def look(self, pids: Set[int], log: Optional[Dict[str, Any]]) -> None:
-        """Look for a file that one of `pids` writes to beside `log`, unless it was looked for lately."""
-        if self._job is None and pids and time.monotonic() >= self._next_at:
-            path = str(log["path"]) if log is not None else ""
-            self._job = background.Job(lambda: beside(pids, path), TIMEOUT_S)
+    def look(self, pids: Set[int], log: Optional[Dict[str, Any]], main: Optional[int] = None) -> None:
+        """Look for a file that one of `pids` writes to beside `log`, unless it was looked for lately.
+
+        `main`: the process that was started with the log as its output.
+        """
+        if self._job is not None or not pids or time.monotonic() < self._next_at:
+            return
+        if log is not None and main is not None and self._surely_grows(log, main):
+            self._take(None, PAUSE_S)
+            return
+        path = str(log["path"]) if log is not None else ""
+        self._job = background.Job(lambda: beside(pids, path), TIMEOUT_S)
 
     def advance(self) -> bool:
         """Take in what was found; return whether it is news."""
-        if self._job is None or not self._job.advance():
+        if self._job is not None and self._job.advance():
+            result, error = self._job.result, self._job.error
+            self._job = None
+            found = (str(result[0]), int(result[1])) if isinstance(result, list) else None
+            self._take(found, TROUBLE_S if error else PAUSE_S)
+        news, self._news = self._news, False
+        return news
+
+    def _take(self, found: Optional[Found], pause_s: float) -> None:
+        self._next_at = time.monotonic() + pause_s
+        self._news = self._news or found != self.found
+        self.found = found
+
+    def _surely_grows(self, log: Dict[str, Any], main: int) -> bool:
+        """Whether the log is where the run writes, as far as can be told without waiting for a network."""
+        ident = (log.get("dev"), log.get("inode"))
+        if None in ident or procfs.fd_target(main, 1) != log["path"]:
             return False
-        before, result, error = self.found, self._job.result, self._job.error
-        self._next_at = time.monotonic() + (TROUBLE_S if error else PAUSE_S)
-        self.found = (str(result[0]), int(result[1])) if isinstance(result, list) else None
-        self._job = None
-        return self.found != before
+        dev = int(log["dev"])
+        if dev not in self._is_here:
+            self._is_here[dev] = netfs.is_here(dev)
+        # By its descriptor: on the way to its name a network may lie.
+        path = "/proc/%d/fd/1" % main
+        return self._is_here[dev] and _ident(path) == ident and _is_fresh(path, SILENT_S)
 
     def close(self) -> None:
         if self._job is not None:

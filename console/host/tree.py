@@ -96,7 +96,9 @@ class Sampler:
             mains = {pid for run in hand for pid in _same(run["pids"], table)}
             return mains | procfs.descendants(mains, table)
 
-        return self._census.take(members, now)
+        # Kin of a run that is found later was a stranger until then.
+        named = {each["pid"] for run in hand for each in run["pids"]} if record is None else set()
+        return self._census.take(members, now, named)
 
     def _holders(self, stats: procfs.Table, now: float) -> Set[int]:
         again = now - self._began < _NEW_S or now - self._uvm_at >= _OLD_LOOK_S

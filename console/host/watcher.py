@@ -34,6 +34,7 @@ CALM_AFTER_S = 30.0
 ALERT_LOOK_S = 0.005
 ALERT_FOR_S = 0.5
 THOROUGH_S = 2.0
+_EARLY_S = 0.5
 
 
 class Watcher:
@@ -88,7 +89,9 @@ class Watcher:
         self._take_strangers(now)
         if self._ears.ring(ready):
             self._look_at = min(self._look_at, self._looked_at + LOOK_S)
-        if now >= self._look_at or self._dirty:
+        # Along with a sample, if one is due, rather than in between: to be woken up costs as much as to look.
+        slack_s = _EARLY_S if now >= self._gpus.due() else 0.0
+        if now >= self._look_at - slack_s or self._dirty:
             self._look_around(now)
         came = self._poll_gpus()
         # Both at once where they nearly coincide: each message wakes five processes up on its way to the screen.
@@ -219,7 +222,8 @@ class Watcher:
             self._other.close()
             self._other = otherfile.OtherFile()
         self._look = self._tree.look(self._live, hand)
-        self._other.look(self._look.pids, (self._live or (hand[0] if hand else {})).get("log"))
+        watched = self._live or (hand[0] if hand else {})
+        self._other.look(self._look.pids, watched.get("log"), (watched.get("main") or {}).get("pid"))
         self._tell_processes(self._look)
 
     def _tell_processes(self, look: tree.Look) -> None:

@@ -91,7 +91,13 @@ class Bulk:
                 self.channel = agent.channel
                 self.has_come.set()
                 self._on_event(BulkUp(shared=bool(why_shared), detail=why_shared))
-                await beat(agent.channel, self._next_id, silence_s=channel.SILENCE_S, while_frozen=self._while_frozen)
+                await beat(
+                    agent.channel,
+                    self._next_id,
+                    silence_s=channel.SILENCE_S,
+                    while_frozen=self._while_frozen,
+                    only_in_silence=True,
+                )
         finally:
             self.channel = None
 

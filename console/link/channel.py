@@ -216,21 +216,27 @@ async def beat(
     silence_s: float,
     on_pong: Callable[[float, Reply], None] | None = None,
     while_frozen: Callable[[], Awaitable[bool]] | None = None,
+    only_in_silence: bool = False,
 ) -> NoReturn:
     """Ping each second, which also renews the agent's lease, until nothing has come in for `silence_s`.
 
+    `only_in_silence`: what comes in tells as much as the answer to a ping, so none is sent while it does, but for the
+    lease. Not where pings measure the round trip.
     `on_pong` gets the round trip in seconds. `while_frozen` waits for as long as the container is known to be frozen,
     and says whether it was. Raises: ConsoleError (link_lost, or container_frozen once it is thawed).
     """
     next_ping = heard_from = time.monotonic()
+    renew_at = next_ping + RENEW_S
     while True:
         now = time.monotonic()
         silent_s = now - max(channel.last_word, heard_from)
         if while_frozen is not None and silent_s >= FROZEN_S and await while_frozen():
             raise ConsoleError(Reason.CONTAINER_FROZEN, "it was frozen, and is not any more", Exit.ENTRY)
+        if only_in_silence and now < renew_at:
+            next_ping = max(next_ping, channel.last_word + PING_S)
         if now >= next_ping:
             _ping(channel, next_id(), on_pong)
-            next_ping = now + PING_S
+            next_ping, renew_at = now + PING_S, now + RENEW_S
         deadline = max(channel.last_word, heard_from) + silence_s
         if now >= deadline:
             raise ConsoleError(Reason.LINK_LOST, f"no word from the host for {silence_s:g} s", Exit.LINK)
@@ -242,6 +248,8 @@ async def beat(
 
 
 PING_S = 1.0
+RENEW_S = 5.0
+"""At the latest after this an agent is to hear from us: a sixth of the lease of one that watches nothing."""
 SILENCE_S = 3.5
 """A silent cut is noticed within 5 s: three pings missed, and half a second. Log that arrives is a word, too."""
 FROZEN_S = 1.5

@@ -119,6 +119,34 @@ def test_stranger_whose_number_was_given_to_a_member_is_found_by_the_look_at_all
     assert set(census.take(parent.below, WHOLE_S)) == {child}
 
 
+def test_stranger_that_is_named_is_found_at_once(parent: Parent) -> None:
+    census, child = Census(), parent.more()
+    for now in (0.0, 1.0, 2.0):
+        census.take(lambda stats: set(), now)
+
+    found = census.take(lambda stats: {parent.pid} & set(stats) | parent.below(stats), 3.0, {parent.pid, child})
+
+    assert set(found) == {parent.pid, child}
+
+
+def test_kin_that_is_told_later_is_sampled_from_then_on(parent: Parent) -> None:
+    kin = subprocess.Popen(["sleep", "300"])
+    idents = []
+    for pid in (parent.pid, kin.pid):
+        stat = procfs.read_stat(pid)
+        assert stat is not None
+        idents.append({"pid": pid, "start": stat.start})
+    sampler = tree.Sampler()
+    for _ in range(3):
+        assert sampler.look(None, [{"main": idents[0], "pids": idents[:1]}]).pids == {parent.pid}
+
+    look = sampler.look(None, [{"main": idents[0], "pids": idents}])
+
+    kin.kill()
+    kin.wait()
+    assert look.pids == {parent.pid, kin.pid}
+
+
 def test_sampled_tree_of_a_run_started_by_hand_follows_its_children(parent: Parent) -> None:
     stat = procfs.read_stat(parent.pid)
     assert stat is not None

@@ -3,13 +3,11 @@
 import errno
 import select
 import subprocess
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from console.host import deathwatch, procfs, watcher
+from console.host import deathwatch, procfs
 from tests.waiting import until
 
 
@@ -95,17 +93,3 @@ def test_main_process_is_watched_beyond_the_first_of_a_run_by_hand() -> None:
     wanted = deathwatch.whose_death_is_news([], [{"main": pids[-1], "pids": pids}])
 
     assert wanted == {(pid, 1) for pid in range(100, 132)} | {(199, 1)}
-
-
-def test_watcher_looks_again_soon_where_somebody_died_while_it_looked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(deathwatch.DeathWatch, "watch", lambda self, wanted: True)
-    spec = {"target": "t", "log": "", "gpus": {"simulated": str(tmp_path / "gpus")}}
-    operation = {"spec": spec, "state_dir": str(tmp_path), "interval_s": 300.0}
-    eyes = watcher.Watcher(operation, lambda event: True, lambda event: True)
-
-    eyes.step(set())
-
-    assert eyes.due() <= time.monotonic() + watcher.LOOK_S
-    eyes.close()

@@ -79,7 +79,7 @@ def test_only_what_a_run_begins_with_is_worth_looking_through_all_processes(lab:
     until(lambda: all(procfs.argv(each.pid) for each in (run, worker, writer, stranger)))
 
     asked = {
-        each.pid: discover.may_be_of_a_run([each.pid], [lab.trainer_name], template)
+        each.pid: discover.may_be_of_a_run({each.pid: procfs.argv(each.pid)}, [lab.trainer_name], template)
         for each in (run, worker, writer, stranger)
     }
 

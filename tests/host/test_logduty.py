@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from console.host import logduty, questions, replies, wire
+from console.host import logduty, notify, questions, replies, wire
 
 
 class Clock:
@@ -99,3 +99,31 @@ def test_end_of_a_trickle_is_followed_by_a_line_told_at_once(duty: Duty) -> None
     duty.file.write(b"last\n")
 
     assert duty.at(0.06) == [5]
+
+
+@pytest.fixture
+def listened(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
+    """What the kernel was asked to tell of, each time."""
+    asked: list[dict[str, int]] = []
+    listen = notify.Ears.listen
+
+    def noted(ears: notify.Ears, wanted: dict[str, int]) -> bool:
+        asked.append(wanted)
+        return listen(ears, wanted)
+
+    monkeypatch.setattr(notify.Ears, "listen", noted)
+    return asked
+
+
+def test_amid_a_trickle_the_kernel_is_asked_nothing(listened: list[dict[str, int]], duty: Duty) -> None:
+    for _ in range(4):
+        duty.file.write(b"step\n")
+        duty.at(0.25)
+    listened.clear()
+
+    told = []
+    for _ in range(8):
+        duty.file.write(b"step\n")
+        told.append(sum(duty.at(0.25)))
+
+    assert (told, listened) == ([5] * 8, [])

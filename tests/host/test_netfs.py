@@ -31,6 +31,18 @@ def test_the_kind_is_told_by_the_device(tmp_path: Path, dev: tuple[int, int], ki
     assert netfs.kind(os.makedev(*dev), str(tmp_path / "none")) == ""
 
 
+@pytest.mark.parametrize(
+    ("dev", "here"),
+    [((254, 1), True), ((0, 45), False), ((0, 46), False), ((0, 47), True), ((9, 9), False)],
+)
+def test_only_what_is_known_to_be_local_counts_as_here(tmp_path: Path, dev: tuple[int, int], here: bool) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(_MOUNTS)
+
+    assert netfs.is_here(os.makedev(*dev), str(mounts)) is here
+    assert not netfs.is_here(os.makedev(*dev), str(tmp_path / "none"))
+
+
 def test_a_log_on_a_network_filesystem_says_so_and_is_asked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

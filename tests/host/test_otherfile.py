@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from console.host import otherfile
+from console.host import background, netfs, otherfile
 from tests.waiting import until
 
 _WRITER = """import os, sys, time
@@ -95,3 +96,90 @@ def test_look_answers_without_waiting_and_forgets_when_the_log_speaks_again(
     other.close()
 
     assert other.fd == -1
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """One entry for each child that is sent to look."""
+    sent: list[None] = []
+    job = background.Job
+
+    def counted(*given: Any) -> background.Job:
+        sent.append(None)
+        return job(*given)
+
+    monkeypatch.setattr(background, "Job", counted)
+    return sent
+
+
+@pytest.fixture
+def speaker(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process whose output is its log."""
+    with (tmp_path / "out.log").open("w") as log:
+        child = subprocess.Popen(["sleep", "600"], stdout=log, text=True)
+    yield child
+    child.kill()
+    child.wait()
+
+
+def _noted(log: Path) -> dict[str, object]:
+    status = log.stat()
+    return {"path": str(log), "dev": status.st_dev, "inode": status.st_ino}
+
+
+def test_log_that_grows_on_this_machine_needs_no_child(
+    speaker: subprocess.Popen[str], tmp_path: Path, jobs: list[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(netfs, "is_here", lambda dev: True)
+    log = tmp_path / "out.log"
+    other = otherfile.OtherFile()
+    os.utime(log)
+
+    other.look({speaker.pid}, _noted(log), speaker.pid)
+
+    assert (jobs, other.fd, other.advance()) == ([], -1, False)
+
+
+@pytest.mark.parametrize("why", ["silent", "elsewhere", "another", "network", "unknown"])
+def test_child_looks_where_that_is_not_sure(
+    why: str,
+    speaker: subprocess.Popen[str],
+    tmp_path: Path,
+    jobs: list[None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(netfs, "is_here", lambda dev: why != "network")
+    log = tmp_path / "out.log"
+    noted = _noted(log)
+    if why == "silent":
+        _age(log, 300)
+    elif why == "elsewhere":
+        noted["path"] = str(log.with_name("named.log"))
+    elif why == "another":
+        noted["inode"] = 1
+    elif why == "unknown":
+        del noted["dev"]
+    other = otherfile.OtherFile()
+
+    other.look({speaker.pid}, noted, speaker.pid)
+
+    assert len(jobs) == 1
+    other.close()
+
+
+def test_log_that_speaks_again_is_news_without_a_child(
+    speaker: subprocess.Popen[str], tmp_path: Path, jobs: list[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(netfs, "is_here", lambda dev: True)
+    log = tmp_path / "out.log"
+    os.utime(log)
+    other = otherfile.OtherFile()
+    other._take(("/own.log", speaker.pid), 0.0)
+    assert other.advance()
+
+    other.look({speaker.pid}, _noted(log), speaker.pid)
+
+    assert other.advance()
+    assert other.found is None
+    assert not jobs
+    assert not other.advance()

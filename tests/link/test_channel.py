@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 
@@ -141,6 +142,24 @@ async def test_beat_ignores_silence_while_we_were_stopped_ourselves(monkeypatch:
     assert clock.now == pytest.approx(1.0 + 3600.0 + 3.5, abs=0.1)
 
 
+async def test_beat_in_silence_only_leaves_pings_to_what_comes_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that flows shows that the link lives; the lease is renewed all the same."""
+    clock = _Clock()
+    monkeypatch.setattr(channel_module, "time", clock)
+    monkeypatch.setattr(channel_module, "asyncio", clock)
+    channel = _FlowingChannel(clock, until_s=20.0)
+
+    with pytest.raises(ConsoleError) as caught:
+        await beat(channel, lambda: 1, silence_s=3.5, only_in_silence=True)  # type: ignore[arg-type]
+
+    assert caught.value.reason is Reason.LINK_LOST
+    assert clock.now == pytest.approx(20.0 + 3.5, abs=0.5)
+    flowing = [at for at in channel.pinged if at < 20.0]
+    assert len(flowing) in (3, 4)
+    assert max(after - before for before, after in pairwise([0.0, *channel.pinged])) <= channel_module.RENEW_S + 1.0
+    assert len([at for at in channel.pinged if at >= 20.0]) == 3
+
+
 def _send_much(channel: AgentChannel) -> None:
     for number in range(1000):
         channel.send(LogFollow(id=number, path="p" * 4000, offset=0))
@@ -168,4 +187,21 @@ class _QuietChannel:
         self.last_word = clock.now
 
     def post(self, operation: Ping) -> asyncio.Future[None]:
+        return asyncio.get_running_loop().create_future()
+
+
+class _FlowingChannel:
+    """Something comes in each fifth of a second, until nothing does any more."""
+
+    def __init__(self, clock: _Clock, until_s: float) -> None:
+        self._clock, self._until_s = clock, until_s
+        clock.at_sleep = lambda number: 0.0
+        self.pinged: list[float] = []
+
+    @property
+    def last_word(self) -> float:
+        return min(self._clock.now - self._clock.now % 0.2, self._until_s)
+
+    def post(self, operation: Ping) -> asyncio.Future[None]:
+        self.pinged.append(self._clock.now)
         return asyncio.get_running_loop().create_future()
