@@ -1,5 +1,6 @@
 """The simulated trainer as a real process: what it prints, what it holds, how it goes wrong and how it ends."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -97,7 +98,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
         run.process.wait(20)
     for pid in strays - {os.getpid()}:
         if gpustate.is_alive(pid):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def open_files(pid: int) -> set[str]:

@@ -1,5 +1,6 @@
 """Plans, and their execution by a real keeper that a real agent starts."""
 
+import contextlib
 import json
 import os
 import signal
@@ -46,7 +47,7 @@ class Site:
 
     def plan(self, agent: Agent, action: str = "restart", **changes: Any) -> protocol.WirePlan:
         spec, state = self.spec(**changes), str(self.state)
-        reply = agent.ask(protocol.MakePlan(id=agent.next_id(), action=action, spec=spec, state_dir=state), 30.0)
+        reply = agent.ask(protocol.MakePlan(id=agent.next_id(), action=action, spec=spec, state_dir=state), 60.0)
         assert reply.ok, reply.error
         return msgspec.convert(reply.data, protocol.WirePlan)
 
@@ -66,7 +67,7 @@ class Site:
             origin="jump",
             state_dir=str(self.state),
         )
-        return agent.ask(operation, 20.0)
+        return agent.ask(operation, 60.0)
 
     def file(self, request: str, name: str) -> dict[str, Any]:
         path = self.state / "targets" / "t" / "runs" / request / name
@@ -80,10 +81,15 @@ class Site:
             for role in ("keeper", "main"):
                 ident = status.get(role)
                 if ident and procfs.is_alive(ident["pid"], ident["start"]):
-                    os.kill(ident["pid"], signal.SIGKILL)
+                    _kill(ident["pid"])
         for pid in procfs.all_pids():
             if any(word.endswith(self.trainer.name) for word in procfs.argv(pid)[1:]):
-                os.kill(pid, signal.SIGKILL)
+                _kill(pid)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # with its parent, just now
+        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -243,14 +249,14 @@ def test_killing_the_agent_in_the_middle_harms_no_restart(site: Site) -> None:
             origin="jump",
         )
         agent.send(operation)
-        awaited((site.state / "targets" / "t" / "runs" / "r-1" / "start.py").exists, 20)
+        # Not its program: the keeper takes that away as soon as it has begun.
         awaited((site.state / "targets" / "t" / "runs" / "r-1" / "start.log").exists, 20)
         agent.process.kill()
 
     with Agent() as fresh:
         fresh.watch(site.spec(), site.state)
         run = awaited(run_is(fresh, "running"), 20)
-        again = fresh.ask(operation, 10.0)
+        again = fresh.ask(operation)
 
     assert run.id == "r-1"
     assert again.ok
@@ -288,16 +294,13 @@ def test_secrets_stand_in_no_process_list_and_not_in_the_plan(site: Site) -> Non
         agent.watch(site.spec(), site.state)
         site.execute(agent, "r-1", site.plan(agent, env=first), env=first)
         awaited(run_is(agent, "running"), 20)
-        lists = b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in procfs.all_pids() if _there(pid))
+        lists = "\n".join(word for pid in procfs.all_pids() for word in procfs.argv(pid))
         plan = site.plan(agent, env={**first, "API_TOKEN": "hush-2", "PLAIN": "2"})
 
-    assert b"hush" not in lists
+    assert "hush" not in lists
+    assert site.trainer.name in lists
     assert plan.env_changed == {"API_TOKEN": ("(hidden)", "(hidden)"), "PLAIN": ("1", "2")}
     assert plan.env_same == 1
-
-
-def _there(pid: int) -> bool:
-    return Path(f"/proc/{pid}/cmdline").exists()
 
 
 def test_edited_scripts_are_named_in_the_next_plan(site: Site) -> None:
@@ -391,22 +394,22 @@ def test_caches_are_counted_within_bounds_and_dangerous_ones_refused(site: Site)
 
 
 def test_a_plan_leaves_the_loop_free(site: Site) -> None:
-    site.script.write_text("#!/bin/bash\n")
-    slow = site.folder / "python3"
-    slow.write_text("#!/bin/sh\nexec sleep 2\n")
+    slow, gate = site.folder / "python3", site.folder / "gate"
+    os.mkfifo(gate)
+    slow.write_text(f"#!/bin/sh\nread answer <{gate}\n")
     slow.chmod(0o755)
     site.script.write_text(f"#!/bin/bash\nexec {slow} {site.trainer.name}\n")
     with Agent() as agent:
         agent.watch(site.spec(), site.state)
         wanted = protocol.PreflightSpec(modules=("torch",))
         agent.send(protocol.MakePlan(id=500, action="restart", spec=site.spec(preflight=wanted)))
-        worst = 0.0
-        while 500 not in agent.replies:
-            began = time.monotonic()
-            assert agent.ask(protocol.Ping(id=agent.next_id())).ok
-            worst = max(worst, time.monotonic() - began)
+        pings = [agent.ask(protocol.Ping(id=agent.next_id())).ok for _ in range(3)]
+        while_it_waits = 500 in agent.replies
+        with gate.open("r+b", buffering=0) as opened:
+            opened.write(b"go on\n")
+            awaited(lambda: 500 in agent.replies, 60.0, "the plan")
 
-    assert worst < 0.5
+    assert (pings, while_it_waits) == ([True] * 3, False)
 
 
 def test_a_keeper_that_never_speaks_is_named_and_its_request_withdrawn(

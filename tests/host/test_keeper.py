@@ -122,8 +122,9 @@ def test_arguments_environment_and_paths_arrive_unchanged(lab: Lab) -> None:
         "unset": ["LOGNAME"],
     }
 
-    directory, _ = lab.launch("r1", spec=spec, log_path=str(lab.work / "r 1 é.log"))
+    directory, keeper = lab.launch("r1", spec=spec, log_path=str(lab.work / "r 1 é.log"))
     ended(directory)
+    keeper.wait(20)
 
     arguments, env, cwd, stdin = json.loads((lab.work / "r 1 é.log").read_text("utf-8"))
     assert arguments == [odd, "", "-c"]

@@ -237,7 +237,7 @@ def _sizes(pids: list[int]) -> dict[int, Process]:
     """Return what each holds; helpers come and go, and one that has just gone holds nothing."""
     found = {}
     for pid in pids:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             found[pid] = Process.of(pid)
     return found
 

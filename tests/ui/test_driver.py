@@ -77,7 +77,7 @@ class Page:
     def _waiting(self, where: str) -> int:
         found = 0
         for task in Path(f"/proc/{self.pid}/task").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # a thread that has ended since
+            with contextlib.suppress(OSError):  # a thread that has ended since
                 found += (task / "wchan").read_text().startswith(where)
         return found
 
