@@ -49,7 +49,8 @@ def logs(target: str | None, **options: Any) -> int:
 
     \b
     --grep is a regular expression where it has signs of one; small letters match capitals, too.
-    Where --max-bytes has no room for a single line, the line's end is printed; of one with its FILE:LINE the start.
+    Where not one line fits into --max-bytes its end is printed, or its start
+    where that is FILE:LINE.
     """
     from console.headless import loglines
     from console.headless import logs as work

@@ -1,5 +1,8 @@
 """A trainer that does nothing but write: lines that carry their number and time, at a rate, in a known step format.
 
+It does to its log what it is told through a FIFO (`--words`), one word a line: `bar`, `tracebacks`, `burst BYTES`,
+`copytruncate`, `rotate`.
+
 Runs alone (standard library only) as the command of a run. Told by SIGTERM it notes when that came and ends after
 `--dies-s`. What it notes goes to `--notes` as `WORD MONOTONIC_SECONDS` lines.
 """
@@ -18,6 +21,12 @@ MIDDLE_TOK_S = 43_000
 _BLOCK_RECORDS = 128
 _BLOCK_BYTES = 1 << 20
 _SLICE_S = 0.01
+_TRACE = (
+    "[rank{rank}]: Traceback (most recent call last):\n"
+    '[rank{rank}]:   File "/root/train.py", line 812, in step\n'
+    "[rank{rank}]:     loss = model(batch)\n"
+    "[rank{rank}]: RuntimeError: a batch was skipped: shape [4, 4096]\n"
+)
 
 
 class Notes:
@@ -28,6 +37,55 @@ class Notes:
         if self._path:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(f"{word} {time.monotonic():.6f}\n")
+
+
+class Words:
+    """What is to be done to the log between two lines."""
+
+    def __init__(self, path: str) -> None:
+        self._fifo = os.open(path, os.O_RDWR | os.O_NONBLOCK) if path else None
+        self._waiting = b""
+
+    def obey(self) -> None:
+        if self._fifo is None:
+            return
+        try:
+            self._waiting += os.read(self._fifo, 4096)
+        except BlockingIOError:
+            pass
+        while b"\n" in self._waiting:
+            line, self._waiting = self._waiting.split(b"\n", 1)
+            word, _, number = line.decode().partition(" ")
+            _do(word, number)
+
+
+def _do(word: str, number: str) -> None:
+    path = os.readlink("/proc/self/fd/1")
+    if word == "bar":
+        for done in range(201):
+            bar = "#" * (done // 10)
+            say(f"\rLoading checkpoint shards: {done // 2:3d}%|{bar:20}| {done}/200 [00:01<00:01, 99it/s]".encode())
+        say(b"\n")
+    elif word == "tracebacks":
+        say("".join(_TRACE.format(rank=rank) for rank in range(GPUS)).encode())
+    elif word == "burst":
+        block = (_PLAIN * 15_000).encode()
+        for _ in range(int(number) // len(block)):
+            say(block)
+    elif word == "copytruncate":
+        os.ftruncate(1, 0)  # where it is not opened for appending, NULs fill what was before
+    elif word == "rotate":
+        os.rename(path, path + ".1")
+        fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(fresh, 1)
+        os.close(fresh)
+
+
+def say(text: bytes) -> None:
+    """Write all of it: a full disk raises, and a signal cuts a write short."""
+    data = memoryview(text)
+    while data:
+        data = data[os.write(1, data) :]
 
 
 def hold_gpus(path: str) -> None:
@@ -61,15 +119,14 @@ def fill(size_bytes: int, step: int) -> int:
     written = 0
     while written < size_bytes:
         steps = tuple(range(step + 1, step + 1 + _BLOCK_RECORDS))
-        data = memoryview(((middle if 0.45 <= written / size_bytes < 0.55 else block) % steps).encode())
-        while data:  # a full disk raises, and a signal cuts a write short
-            count = os.write(1, data)
-            data, written = data[count:], written + count
+        data = ((middle if 0.45 <= written / size_bytes < 0.55 else block) % steps).encode()
+        say(data)
+        written += len(data)
         step = steps[-1]
     return step
 
 
-def write_on(lines_per_s: float, bytes_per_s: float, step: int) -> None:
+def write_on(lines_per_s: float, bytes_per_s: float, step: int, words: Words) -> None:
     """Write lines evenly at a rate; with a rate of bytes, plain lines in between make up for the rest."""
     number, began, sent = 0, time.monotonic(), 0
     filler = (b"x" * 199 + b"\n") * (_BLOCK_BYTES // 200)
@@ -78,7 +135,8 @@ def write_on(lines_per_s: float, bytes_per_s: float, step: int) -> None:
         while number < elapsed * lines_per_s:
             number += 1
             step += 1
-            os.write(1, text_of(step, number).encode())
+            say(text_of(step, number).encode())
+        words.obey()
         lacking = int(elapsed * bytes_per_s) - sent
         if lacking > 0:
             whole = min(lacking, len(filler)) // 200 * 200
@@ -95,6 +153,7 @@ def main() -> None:
     parser.add_argument("--dies-s", type=float, default=0.0)
     parser.add_argument("--notes", default="")
     parser.add_argument("--gpu-state", default="")
+    parser.add_argument("--words", default="")
     options = parser.parse_args()
     notes = Notes(options.notes)
     notes.add("began")
@@ -110,7 +169,7 @@ def main() -> None:
         hold_gpus(options.gpu_state)
     step = fill(options.fill_bytes, 0)
     notes.add("filled")
-    write_on(options.lines_per_s, options.bytes_per_s, step)
+    write_on(options.lines_per_s, options.bytes_per_s, step, Words(options.words))
 
 
 if __name__ == "__main__":

@@ -104,11 +104,6 @@ class Lab:
             command += ["--gpu-state", str(self.target.gpus.simulated)]
         return self.changed(command=tuple(command), match=(trainer.name,), caches=(), **changes)
 
-    def running(self, script: Path, *arguments: str) -> Target:
-        """The target whose run is a Python script of this lab's own name."""
-        command = (sys.executable, "-I", str(script), *arguments)
-        return self.changed(command=command, match=(script.name,), caches=())
-
     def changed(self, **changes: Any) -> Target:
         return msgspec.structs.replace(self.target, **changes)
 

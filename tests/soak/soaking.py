@@ -214,10 +214,7 @@ async def soak(folder: Path, lab: Lab, plan: Plan) -> AsyncIterator[Soak]:
     fifo = folder / "words"
     os.mkfifo(fifo, 0o600)
     words = os.open(fifo, os.O_RDWR)
-    trainer = Path(__file__).with_name("soak_trainer.py")
-    script = folder / f"soak_trainer_{lab.server_pid}.py"
-    script.write_text(trainer.read_text())
-    target = lab.running(script, str(fifo), str(lab.target.gpus.simulated))
+    target = lab.writing("--lines-per-s", "50", "--words", str(fifo))
     engine = Engine(NAME, target, operator="ops1", origin="soak", ledger=folder / "ledger.sqlite3")
     app = ConsoleApp(engine)
     running = asyncio.create_task(engine.run())
