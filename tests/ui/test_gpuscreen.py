@@ -13,6 +13,7 @@ from console.model import Gpu, GpuPanel, GpuPart, Snapshot
 from console.ui import plot
 from console.ui.app import ConsoleApp
 from console.ui.present.gpucharts import GpuMetric, grid_for
+from console.ui.present.gpus import gpu_panel
 from console.ui.present.gpuscreen import GpuChoice, GpuPage, GpuPainter, by_role
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.spans import as_text, width_of
@@ -80,6 +81,34 @@ def test_of_a_run_before_no_driver_is_quoted(size: tuple[int, int]) -> None:
     assert "of a run of before no processes are kept" in text
     assert "driver" not in text.split("GPU 0", 1)[1].replace("kept by the driver", "")
     assert not any(word in text for word in ("Xid", "MHz", "pid", "clock"))
+
+
+def test_what_is_known_of_a_run_before_is_of_its_end_and_grows_no_older() -> None:
+    before = of_a_run_before()
+
+    screen = as_text(page(replace(before, ages=replace(before.ages, gpu=15.0)), 80, 23).body)
+    overview = as_text(
+        gpu_panel(replace(before, ages=replace(before.ages, gpu=15.0)), 60, 12, LOOK, narrow=False, wide=False)
+    )
+
+    for text in (screen, overview):
+        assert " ended ─" in text.splitlines()[0]
+        assert "old" not in text
+
+
+@pytest.mark.parametrize(("contexts", "said"), [(None, "?/8 hold a context"), (False, "0/8 hold a context")])
+def test_contexts_that_nobody_can_tell_are_not_counted_as_none(contexts: bool | None, said: str) -> None:
+    launching = fixtures.LAUNCHING
+    gpus = tuple(replace(each, context=contexts, owner="unknown") for each in fixtures.GPUS.gpus)
+    cuda = replace(launching.stages[3], have=None, want=None, missing=())
+    snapshot = replace(
+        launching,
+        gpus=replace(fixtures.GPUS, contexts=(), gpus=gpus),
+        stages=(*launching.stages[:3], cuda, launching.stages[4]),
+    )
+
+    assert said in as_text(page(snapshot, 120, 35).body)
+    assert said in as_text(gpu_panel(snapshot, 60, 12, LOOK, narrow=False, wide=False))
 
 
 def test_silence_of_a_source_that_reports_no_errors_is_not_the_absence_of_errors() -> None:

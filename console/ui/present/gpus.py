@@ -20,7 +20,7 @@ def gpu_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narrow: 
     """Return the panel with its title: rows of it, at most `rows`."""
     panel = snapshot.gpus
     margin = (0, 0) if narrow else (1, 1)
-    age = age_span(snapshot.ages.gpu, PERIOD_S, stale=_stale(snapshot))
+    age = gpu_age(snapshot)
     if not panel.gpus:
         return without_gpus(snapshot, width, look, margin, age)
     view: list[Line] = [title("GPUs", _title_facts(snapshot), age, width, look, margin=margin)]
@@ -47,6 +47,21 @@ def gpu_panel(snapshot: Snapshot, width: int, rows: int, look: Look, *, narrow: 
     return tuple(view[:rows])
 
 
+def gpu_age(snapshot: Snapshot) -> Span:
+    """How old the sample is; of a run of before it is of its end, however long that is ago."""
+    return faint("ended") if snapshot.gpus.is_kept else age_span(snapshot.ages.gpu, PERIOD_S, stale=_stale(snapshot))
+
+
+def hold_words(snapshot: Snapshot) -> str:
+    """`6/8 hold a context`; `?/8` where nobody can tell."""
+    panel, cuda = snapshot.gpus, snapshot.stages[3]
+    if cuda.have is None and panel.gpus and all(gpu.context is None for gpu in panel.gpus):
+        have = words.UNKNOWN
+    else:
+        have = str(cuda.have if cuda.have is not None else len(panel.contexts))
+    return f"{have}/{cuda.want or panel.expected or len(panel.gpus)} hold a context"
+
+
 def _stale(snapshot: Snapshot) -> bool:
     return snapshot.verdict in OUT_OF_REACH
 
@@ -69,8 +84,7 @@ def _title_facts(snapshot: Snapshot) -> list[Sequence[Span]]:
     n = panel.expected or len(panel.gpus)
     cuda = snapshot.stages[3]
     if cuda.state in (StageState.ACTIVE, StageState.LATE):
-        have = cuda.have if cuda.have is not None else len(panel.contexts)
-        return [(Span(f"{have}/{cuda.want or n} hold a context", Role.WARN, True),)]
+        return [(Span(hold_words(snapshot), Role.WARN, True),)]
     owned = sum(gpu.owner == "run" for gpu in panel.gpus)
     if any(gpu.owner == "unknown" for gpu in panel.gpus):
         return [(dim(f"{len(panel.gpus)} seen"),)]

@@ -17,10 +17,10 @@ from console.state.series import Series
 from console.ui.present import words
 from console.ui.present.band import band_row
 from console.ui.present.facts import pace
-from console.ui.present.frame import age_span, header, title
+from console.ui.present.frame import header, title
 from console.ui.present.gpucharts import GpuMetric, GpuScene, Plots, role_of
 from console.ui.present.gpudetail import detail_panel
-from console.ui.present.gpus import PERIOD_S, without_gpus
+from console.ui.present.gpus import gpu_age, hold_words, without_gpus
 from console.ui.present.gputable import gpu_table
 from console.ui.present.look import Look
 from console.ui.present.spans import (
@@ -86,7 +86,7 @@ class GpuPainter:
 
     def _body(self, snapshot: Snapshot, series: GpuSeries, width: int, rows: int, choice: GpuChoice) -> View:
         panel, look = snapshot.gpus, self._look
-        age = age_span(snapshot.ages.gpu, PERIOD_S, stale=snapshot.verdict in OUT_OF_REACH)
+        age = gpu_age(snapshot)
         if not panel.gpus:
             return without_gpus(snapshot, width, look, (1, 1), age)[:rows]
         gpus = by_role(panel.gpus)
@@ -146,9 +146,7 @@ def _title_facts(snapshot: Snapshot) -> list[Sequence[Span]]:
         facts.append((Span(words.one_line(panel.why), Role.WARN),))
     cuda = snapshot.stages[3]
     if cuda.state in (StageState.ACTIVE, StageState.LATE):
-        want = cuda.want or panel.expected or len(panel.gpus)
-        have = cuda.have if cuda.have is not None else len(panel.contexts)
-        facts.append((Span(f"{have}/{want} hold a context", Role.WARN, True),))
+        facts.append((Span(hold_words(snapshot), Role.WARN, True),))
     return facts
 
 
