@@ -15,7 +15,8 @@ from console.reasons import ConsoleError, Reason
 from console.ui import plot
 from console.ui.app import ConsoleApp
 from console.ui.present.look import Look
-from console.ui.present.runcompare import Beside, Curve, compare_view, label_x, ticks_x
+from console.ui.present.runcompare import compare_view
+from console.ui.present.runplot import Beside, Curve, label_x, ticks_x
 from console.ui.present.runs import RunsPainter
 from console.ui.present.runtable import RunList, run_table, started
 from console.ui.present.spans import Role, View, as_text, text_of, width_of

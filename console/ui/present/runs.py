@@ -12,7 +12,8 @@ from console.ui.present import words
 from console.ui.present.band import band_row
 from console.ui.present.frame import header, title
 from console.ui.present.look import Look
-from console.ui.present.runcompare import Beside, compare_view
+from console.ui.present.runcompare import compare_view
+from console.ui.present.runplot import Beside
 from console.ui.present.runtable import RunList, name_of, run_table
 from console.ui.present.spans import BLANK, Line, Role, Span, View, as_text, dim, wrap
 from console.ui.present.verdict import verdict_facts

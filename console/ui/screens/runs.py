@@ -14,7 +14,7 @@ from console.model import Overrides, PastRun
 from console.reasons import ConsoleError
 from console.ui.present import words
 from console.ui.present.overview import Panel
-from console.ui.present.runcompare import Beside, Curve, shared_curves
+from console.ui.present.runplot import Beside, Curve, shared_curves
 from console.ui.present.runs import RunsPainter, report
 from console.ui.present.runtable import RunList, name_of
 from console.ui.screens.prompt import PromptScreen
