@@ -81,3 +81,23 @@ def test_a_path_that_is_too_long_loses_folders_and_never_the_name() -> None:
 
     assert "/…/" in line
     assert "/train_slammed2.log" in line
+
+
+@pytest.mark.parametrize(
+    ("search", "more", "right"),
+    [
+        ("/lo  hit 3 of 12", {}, " byte 430,000 · 43 % ──"),
+        ("/loss  hit 3 of 1,204…", {}, " byte 430,000 · 43 % ──"),
+        ("/learning_rate  hit 3 of 1,204…", {}, " 43 % ──"),
+        ("/loss  hit 3 of 1,204…", {"unseen": 412}, " ▼ 412 new lines  f ──"),
+        ("/lr  hit 3 of 1,204…", {"other": "/w/old.log"}, " another log, esc goes back ──"),
+    ],
+)
+def test_what_was_searched_for_stays_in_a_narrow_title(search: str, more: dict[str, Any], right: str) -> None:
+    shown = LogShown(following=False, offset=430_000, size_bytes=1_000_000, search=search, **more)
+
+    text = text_of(log_title(fixtures.HEALTHY, 60, Look(zone=UTC), shown, narrow=True))
+
+    assert text.startswith(f"── log  {search} ")
+    assert text.endswith(right)
+    assert len(text) == 60

@@ -17,6 +17,9 @@ PERIOD_S = 2.0
 _SILENT_S = 60.0
 # So long the title says that the file was truncated or replaced.
 _MISHAP_S = 600.0
+_FOLLOWS = "f follows"
+_FURNITURE = 14
+"""Cells of a title that are neither its first fact nor what stands on the right."""
 
 
 class LogShown(NamedTuple):
@@ -44,6 +47,8 @@ def log_title(snapshot: Snapshot, width: int, look: Look, shown: LogShown, *, na
     facts: list[Sequence[Span]] = []
     right = _other(shown) if shown.other is not None else _right(snapshot, look, shown)
     said = _said(shown)
+    if said and shown.offset is not None:
+        right = _beside(said[0], right, shown, width - sum(margin) - _FURNITURE)
     facts += [(span,) for span in said]  # first: what was asked for is what is looked for here
     whole_path = shown.other or log.path
     size_bytes = shown.size_bytes if shown.other is not None else log.size_bytes
@@ -98,6 +103,15 @@ def _place(shown: LogShown) -> str:
     return f"{place} · {100 * shown.offset // max(1, shown.size_bytes)} %"
 
 
+def _beside(asked: Span, right: Span, shown: LogShown, room: int) -> Span:
+    """Leave room for what was asked for: what `f` does, and the place at last, can be said elsewhere."""
+    place = _place(shown)
+    rest = right.text.removeprefix(place).removeprefix(" · ")
+    ways = [right.text, place, place.partition(" · ")[2]] if rest == _FOLLOWS else [right.text, rest]
+    text = next((way for way in ways if cells(asked.text) + cells(way) <= room), ways[-1])
+    return Span(text, right.role, right.bold)
+
+
 def _other(shown: LogShown) -> Span:
     place = _place(shown)
     return Span(f"{place} · another log, esc goes back" if place else "another log, esc goes back", Role.WARN, True)
@@ -111,7 +125,7 @@ def _right(snapshot: Snapshot, look: Look, shown: LogShown) -> Span:
         new = f"{look.glyphs.more} {unseen:,} new {'line' if unseen == 1 else 'lines'}  f"
         return Span(f"{place} · {new}" if place else new, Role.BUSY, True)
     if not following and place:
-        return Span(f"{place} · f follows", Role.BUSY)
+        return Span(f"{place} · {_FOLLOWS}", Role.BUSY)
     if lost:
         return age_span(snapshot.ages.link, PERIOD_S, stale=True)
     run = snapshot.run
