@@ -15,6 +15,8 @@ class Sizes:
     """How long something that goes on is watched."""
     settle_s: float
     """What a launch may still cost is not part of a steady state: wait for so long before."""
+    lines_per_s: int
+    """How many lines a log gets whose every line is noted."""
     flood_bytes_per_s: int
     big_cache_files: int
     log_bytes: tuple[int, ...]
@@ -29,6 +31,7 @@ FULL = Sizes(
     launches=5,
     steady_s=20.0,
     settle_s=8.0,
+    lines_per_s=1000,
     flood_bytes_per_s=50_000_000,
     big_cache_files=200_000,
     log_bytes=(10_000_000, 200_000_000, 2_000_000_000),
@@ -40,6 +43,7 @@ TINY = Sizes(
     launches=1,
     steady_s=0.5,
     settle_s=0.2,
+    lines_per_s=100,
     flood_bytes_per_s=1_000_000,
     big_cache_files=50,
     log_bytes=(4_000_000,),

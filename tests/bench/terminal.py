@@ -21,6 +21,8 @@ from dataclasses import dataclass
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[P_^X][^\x1b]*\x1b\\|[ -/]*[0-~])")
 _LOOK_BACK_BYTES = 1 << 16
 _END_S = 5.0
+_PAINTED_S = 120.0
+"""What a calm machine paints within a second takes long where three workers share two busy cores."""
 
 
 def plain(painted: bytes) -> bytes:
@@ -103,7 +105,7 @@ class Terminal:
             self._look(time.monotonic())
         return wanted
 
-    def wait(self, wanted: _Wanted, timeout_s: float = 30.0) -> float:
+    def wait(self, wanted: _Wanted, timeout_s: float = _PAINTED_S) -> float:
         """Return when the pattern was there. Raises: TimeoutError with the end of what was painted."""
         if not wanted.seen.wait(timeout_s):
             tail = plain(self.painted(max(wanted.start, self.position - 6000))).decode("utf-8", "replace")
@@ -112,7 +114,7 @@ class Terminal:
             )
         return wanted.at
 
-    def wait_for(self, pattern: str, after: int = 0, timeout_s: float = 30.0) -> float:
+    def wait_for(self, pattern: str, after: int = 0, timeout_s: float = _PAINTED_S) -> float:
         return self.wait(self.expect(pattern, after), timeout_s)
 
     def first_at(self, pattern: str) -> float:
