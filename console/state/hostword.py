@@ -5,12 +5,15 @@ Used by `machine` alone. What makes no sense changes nothing and is kept as a wa
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from console.model import Stage, StageState
 from console.protocol import GpusEvent, RunRecord, WireGpu
 from console.reasons import Reason
 from console.state import events, figures, gpunotes, launch, outside
+from console.state.cudaorder import cuda_order
 from console.state.ending import gone, how_it_ended
 from console.state.stages import JOURNALLED, STAGES, IllegalEvent
 from console.state.subject import TRANSACTION, stop_of
@@ -77,6 +80,7 @@ def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
             have=have[:want],
             want=want,
             missing=missing_gpus(state, cuda.contexts) if cuda.have is None else (),
+            missing_parts=_missing_parts(state, cuda.parts) if cuda.have is not None else (),
             rule=cuda.rule,
             bt=(cuda.complete_bt if cuda.complete_bt is not None else cuda.first_bt) if done else None,
             noted=cuda.complete_bt is not None,
@@ -88,6 +92,16 @@ def missing_gpus(state: TargetState, have: tuple[int, ...]) -> tuple[int, ...]:
     listed = [gpu.i for gpu in state.gpus.event.gpus] if state.gpus.event is not None else []
     want = expected_gpus(state) or 0
     return tuple(index for index in listed or range(want) if index not in have)[: max(0, want - len(set(have)))]
+
+
+def _missing_parts(state: TargetState, have: Collection[str]) -> tuple[str, ...]:
+    """Return the MIG instances that CUDA_VISIBLE_DEVICES names to the run, and that are not among these; by name."""
+    said = state.gpus.event
+    if said is None:
+        return ()
+    named = cuda_order(said.gpus, said.cuda_env).parts
+    instances = [(gpu.i, part) for gpu in said.gpus for part in gpu.mig or ()]
+    return tuple(f"GPU {i} part {part.i}" for i, part in instances if part.uuid in named and part.uuid not in have)
 
 
 def has_spawned(state: TargetState) -> bool:
@@ -228,13 +242,22 @@ def _see_contexts(state: TargetState) -> TargetState:
         settled = state.seen_at is not None and state.at - state.seen_at >= SETTLING_S
         return launched(state, launch.CudaNotObservable(why=why)) if settled else state
     have, missing = _contexts_of(state, said)
+    held = {part.uuid for gpu in said.gpus for part in gpu.mig or () if part.context is not False and part.uuid}
+    missing_parts = _missing_parts(state, held) if len(have) < want else ()
     # All that were there when we came may have been there for hours.
     came_bt = said.bt if state.gpus.saw_fewer else None
     if len(have) < want:
         state = replace(state, gpus=replace(state.gpus, saw_fewer=True))
     state = launched(
         state,
-        launch.ContextsSeen(have=have[:want], want=want, missing=missing, rule=said.rule, bt=came_bt),
+        launch.ContextsSeen(
+            have=have[:want],
+            want=want,
+            missing=() if missing_parts else missing,
+            missing_parts=missing_parts,
+            rule=said.rule,
+            bt=came_bt,
+        ),
     )
     if state.launch is not None and state.launch.state(Stage.CUDA) is StageState.DONE:
         state = replace(state, log=replace(state.log, lines_at_cuda=state.training.lines_seen))

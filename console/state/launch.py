@@ -93,6 +93,8 @@ class ContextsSeen(Struct, frozen=True, kw_only=True):
     have: tuple[int, ...]
     want: int
     missing: tuple[int, ...] = ()
+    missing_parts: tuple[str, ...] = ()
+    """MIG instances that the run sees and holds none on: `GPU 0 part 2`."""
     rule: str = ""
     bt: float | None = None
     """When they were there; None where nobody saw them come."""
@@ -247,7 +249,7 @@ def _contexts(launch: Launch, event: ContextsSeen) -> Launch:
             want=event.want,
             noted=event.noted,
         )
-    mark = replace(mark, have=have, want=event.want, missing=event.missing)
+    mark = replace(mark, have=have, want=event.want, missing=event.missing, missing_parts=event.missing_parts)
     if mark.state in (StageState.ACTIVE, StageState.LATE, StageState.UNKNOWN):
         launch = _with(launch, Stage.CUDA, mark)
         return _move(launch, Stage.CUDA, Move.BEGAN, **_progress(mark))
@@ -263,8 +265,9 @@ def _progress(cuda: Mark) -> _Evidence:
     if not cuda.want:
         return {"evidence": "", "detail": ""}
     missing = f", not yet: {texts.ranges(cuda.missing)}" if cuda.missing else ""
+    parts = f", not yet: {', '.join(cuda.missing_parts)}" if cuda.missing_parts else ""
     counted = f"{cuda.have}/{cuda.want}"
-    return {"evidence": counted + missing, "detail": f"{counted} GPUs hold a context{missing}"}
+    return {"evidence": counted + missing, "detail": f"{counted} GPUs hold a context{missing}{parts}"}
 
 
 def _steps(launch: Launch, event: StepsSeen) -> Launch:
@@ -359,6 +362,7 @@ def _move(
         have=have if have is not None else old.have,
         want=want if want is not None else old.want,
         missing=() if new is StageState.DONE else old.missing,
+        missing_parts=() if new is StageState.DONE else old.missing_parts,
         noted=noted and ended_bt is not None,
     )
     return _with(launch, stage, proven(stage, mark))

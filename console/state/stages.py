@@ -83,6 +83,8 @@ class Mark(Struct, frozen=True, kw_only=True):
     have: int | None = None
     want: int | None = None
     missing: tuple[int, ...] = ()
+    missing_parts: tuple[str, ...] = ()
+    """MIG instances among them, by name: `GPU 0 part 2`."""
     derived: bool = False
     """A consequence, and so open to what is learned later."""
     noted: bool = False

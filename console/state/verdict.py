@@ -133,8 +133,11 @@ def _late(state: TargetState, launch: Launch, stage: Stage, now: float) -> Reaso
         took += f", usually {texts.span(usual)}, longest {texts.span(longest)}"
     missing = ""
     if stage is Stage.CUDA and mark.want:
-        gpus = texts.ranges(mark.missing)
-        missing = f"GPU {gpus} hold no context" if gpus else f"{mark.have} of {mark.want} contexts"
+        missing = f"{mark.have} of {mark.want} contexts"
+        if mark.missing:
+            missing = f"GPU {texts.ranges(mark.missing)} hold no context"
+        elif mark.missing_parts:
+            missing += f": none on {', '.join(mark.missing_parts)}"
     silence = stall.log_silence_s(state, now)
     silent = f"log silent {texts.span(silence)}" if silence is not None and silence >= 30 else ""
     cores = state.procs.event.cpu_cores if state.procs.event is not None else None
