@@ -31,21 +31,30 @@ def family() -> Iterator[tuple[int, int]]:
             parent.wait(60)
 
 
+@pytest.fixture
+def stranger() -> Iterator[int]:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
 def sample(bt: float, *pids: int) -> dict[str, object]:
     gpus = [{"i": i, "used": 70 << 30, "procs": [[pid, 70 << 30]]} for i, pid in enumerate(pids)]
     return {"source": "simulated", "bt": bt, "gpus": gpus}
 
 
-def test_a_process_that_the_run_started_after_the_last_look_is_nobody_elses(family: tuple[int, int]) -> None:
+def test_a_process_that_the_run_started_after_the_last_look_is_nobody_elses(
+    family: tuple[int, int], stranger: int
+) -> None:
     parent, child = family
-    with subprocess.Popen(["sleep", "600"]) as stranger:
-        look = tree.Look([], None, {parent}, set())
-        owners = gpuowners.GpuOwners()
+    look = tree.Look([], None, {parent}, set())
+    owners = gpuowners.GpuOwners()
 
-        told = [owners.event(sample(bt, child, stranger.pid), look, None) for bt in (1.0, 2.0)]
+    told = [owners.event(sample(bt, child, stranger), look, None) for bt in (1.0, 2.0)]
 
-        stranger.kill()
     for event in told:
         ours, other = event["gpus"]
         assert (ours["owner"], ours["context"], "others" in ours) == ("run", True, False)
-        assert (other["owner"], [each["pid"] for each in other["others"]]) == ("other", [stranger.pid])
+        assert (other["owner"], [each["pid"] for each in other["others"]]) == ("other", [stranger])

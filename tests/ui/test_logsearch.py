@@ -88,7 +88,7 @@ async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> No
     logs.slice_s = -1.0  # one block a look
     logs.gate.clear()
     counting = asyncio.create_task(search.count(typed("x")))
-    await until_async(lambda: logs.asked, what="the first look")
+    await until_async(lambda: logs.asked, 30, what="the first look")
 
     another = tmp_path / "another"
     written(another, 20_000)
