@@ -26,6 +26,8 @@ STEADY_S = 600.0
 STEADY_MAD = 0.03
 _STEADY_SHARE = 0.95  # the window moves on while the newest step is on its way
 _MANY = 1000  # of a quick trainer the newest steps alone are kept
+_PROVING_S = 65.0
+"""So long a keeper may take after the end of its run to tell what the stop came to: beyond its wait for GPU memory."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -115,12 +117,19 @@ def _how(snapshot: Snapshot) -> str:
 def _gone(snapshot: Snapshot, run: Run, wanted: str) -> Outcome:
     if snapshot.verdict in _RUNS or run.alive:
         return _pending(snapshot)
-    if wanted == "free" and any(gpu.owner == "run" for gpu in snapshot.gpus.gpus):
+    if wanted == "free" and (any(gpu.owner == "run" for gpu in snapshot.gpus.gpus) or _is_being_proven(snapshot, run)):
         return _pending(snapshot)
     killing = _status(snapshot, Stage.KILLING)
     if killing.state is StageState.FAILED and run.exit is None:
         return _failed(snapshot)  # a stop that did not succeed
     return _ok(snapshot, wanted, _last(snapshot))
+
+
+def _is_being_proven(snapshot: Snapshot, run: Run) -> bool:
+    """Whether its keeper is still about to tell what was killed and freed: the exit record comes before that."""
+    if snapshot.verdict is not Verdict.STOPPED or not run.keeper_alive or run.exit is None or run.exit.at is None:
+        return False
+    return snapshot.at - run.exit.at < _PROVING_S
 
 
 def _ok(snapshot: Snapshot, wanted: str, status: StageStatus | None = None) -> Outcome:

@@ -111,6 +111,7 @@ def test_second_restart_never_doubles_one_under_way(tmp_path: Path) -> None:
     with DemoHost(tmp_path, speed=8.0, load_s=100.0) as host:  # 12.5 s: the second comes while the first one loads
         console = Console(host)
         first = console("restart", "--yes", "--detach", "--json").json
+        assert console("wait", first["id"], "--for", "spawned").code == 0, "until then nobody can replace it"
 
         second = console("restart", "--yes", "--json")
 
@@ -157,6 +158,7 @@ def test_restart_returns_at_the_stage_that_was_asked_for_under_the_name_that_was
     assert spawned.json["log"].endswith("/train_trial7.log")
     assert (accepted.code, accepted.json["outcome"]) == (0, "accepted"), accepted
     assert accepted.json["run"] != "trial7"
+    assert console("wait", "--for", "stepping", "--timeout", "60s").code == 0, "nothing is under way for who comes next"
 
 
 def test_time_that_passes_leaves_the_run_alone(console: Console) -> None:

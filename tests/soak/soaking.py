@@ -123,6 +123,7 @@ class Soak:
             await self.restart()
             before = self._step
         await self._press(self._chance.choice(_KEYS))
+        await self._engine.plan("restart")  # what an agent needs for one is loaded with the first, and stays
         self._hear_samples()
         await until_async(lambda: self._step >= before + _STEPS_A_MINUTE, _WAIT_S, f"steps of minute {minute}")
         self.lines += self._engine.log.end - lines

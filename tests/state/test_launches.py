@@ -628,6 +628,28 @@ def test_stop_of_a_hand_started_run_is_told_by_the_stops_own_record() -> None:
     assert story.effects_of(events.RingBell) == []
 
 
+def test_stop_is_over_once_the_keeper_has_told_what_was_freed() -> None:
+    """The exit record comes first; it tells nothing of the GPUs."""
+    story = Story().stepping(4).exited(state="stopped", code=143, by="ops1").gpus(contexts=0, owner="free")
+    assert story.verdict() is Verdict.STOPPED
+    assert story.outcome("free").outcome == "pending"
+    assert story.outcome("exit").exit_code is Exit.OK
+
+    story.journal(Stage.KILLING, done(story.bt, 3.0, "9 pids", "9 pids gone, 708 GiB freed"), "stopped")
+    story.host(keeper_alive=False)
+
+    assert story.stage(Stage.KILLING).detail == "9 pids gone, 708 GiB freed"
+    assert story.outcome("free").exit_code is Exit.OK
+
+
+def test_keeper_that_never_tells_what_was_freed_is_not_waited_for_for_ever() -> None:
+    story = Story().stepping(4).exited(state="stopped", code=143, by="ops1").gpus(contexts=0, owner="free")
+
+    story.after(70).gpus(contexts=0, owner="free")
+
+    assert story.outcome("free").exit_code is Exit.OK
+
+
 def test_stop_that_fails_leaves_the_hand_started_run_as_it_was() -> None:
     story = Story().up().hand().after(1).gpus().samples(sample(1)).after(2).samples(sample(2))
     stop = stop_record(story)
