@@ -14,6 +14,7 @@ import pytest
 from console.engine import Engine
 from console.model import LinkState, StageState
 from tests.chaos.world import World
+from tests.tasks import every_agent_answers
 from tests.waiting import until_async
 
 _RECONNECTS, _RESTARTS = 20, 30
@@ -103,7 +104,8 @@ async def _at_rest(world: World, engine: Engine) -> Size:
 
     def rests() -> bool:
         is_read = (engine.snapshot.progress.step or 0) > before and engine.snapshot.link.state is LinkState.UP
-        return is_read and len(world.place.agents()) == 2 and not _BRIEF & set(_task_names())
+        is_asking = _BRIEF & set(_task_names())
+        return is_read and len(world.place.agents()) == 2 and not is_asking and every_agent_answers()
 
     await until_async(rests, 20, "both connections work and rest")
     return Size.of(world)

@@ -30,6 +30,7 @@ from console.ui.app import ConsoleApp
 from console.ui.screens.overview import Overview
 from tests.bench import procstat
 from tests.bench.lab import Lab, keeper_pid
+from tests.tasks import every_agent_answers
 from tests.waiting import until_async
 
 SAMPLES_A_MINUTE = 60
@@ -189,7 +190,7 @@ class Soak:
             now = engine.snapshot
             is_read = self._step > before and now.link.state is LinkState.UP and now.log.caught_up
             is_asking = _BRIEF & {each.get_name() for each in asyncio.all_tasks()}
-            return is_read and not is_asking and len(_sizes(self._agents())) == 2
+            return is_read and not is_asking and every_agent_answers() and len(_sizes(self._agents())) == 2
 
         await until_async(rests, _WAIT_S, f"rest after minute {minute}")
         gc.collect()
