@@ -74,17 +74,18 @@ class _App(ConsoleApp):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.painted = asyncio.Event()
+        self.is_painted = asyncio.Event()
 
-    def on_ready(self) -> None:
-        self.call_after_refresh(self.painted.set)
+    def painted(self) -> None:
+        self.is_painted.set()
 
 
-async def _watch(engine: Engine, painted: asyncio.Event) -> None:
+async def _watch(engine: Engine, app: _App) -> None:
     """Watch once the first picture is there: what connecting needs would hold it up by 0.2 s, and no key is to wait for
-    it either."""
-    await painted.wait()
+    it either. The rest is loaded while the host starts its part: beside each other both loads would take longer."""
+    await app.is_painted.wait()
     await asyncio.to_thread(load)
+    app.load_rest()
     await engine.run()
 
 
@@ -138,8 +139,8 @@ class _Quitting:
 
 
 async def _run(engine: Engine, app: _App, quitting: _Quitting) -> int:
-    watching = asyncio.create_task(_watch(engine, app.painted))
-    settling = asyncio.create_task(_settle(app.painted))
+    watching = asyncio.create_task(_watch(engine, app))
+    settling = asyncio.create_task(_settle(app.is_painted))
     watching.add_done_callback(lambda task: None if task.cancelled() else app.exit())
     quitting.serve()
     try:

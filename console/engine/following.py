@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import logging
 import random
-import time
 from collections import deque
 from collections.abc import Callable
 
@@ -22,7 +21,7 @@ from console.engine import gpucurves, requests
 from console.engine.growth import GrowthIndex
 from console.engine.logend import LogEnd
 from console.engine.logflow import LAST_BYTES, TAIL_BYTES, WHOLE_BYTES, LogFlow, Shown, Taken
-from console.engine.outline import Part, ask_outline
+from console.engine.outline import FIRST_STEPS, Part, ask_outline, thinned
 from console.engine.reading import AHEAD_BYTES, Reading
 from console.engine.replay import Replay
 from console.engine.runmarks import RunMarks
@@ -33,7 +32,7 @@ from console.reasons import ConsoleError
 from console.state import events
 from console.state.lines import RawLine
 from console.state.logbuffer import LogBuffer
-from console.state.metrics import Sample
+from console.state.metrics import Kind, Sample
 from console.state.series import Series
 from console.state.stamps import read_stamp
 
@@ -67,12 +66,13 @@ class Following:
         self._shown: deque[Shown] = deque()
         """What is in the buffer and was not understood yet."""
         self._outline: deque[Part] = deque()
-        """What is to be understood before that."""
+        """What is to be understood before that, once the log is followed."""
+        self._head_steps = 0
         self._buffer, self._series = buffer, series
         self._wanted: events.FollowLog | None = None
         self._bulk_up = False
         self._attaching: asyncio.Task[None] | None = None
-        self._attached = False
+        self._attached = self._is_answered = False
         self._wake = asyncio.Event()
         self._chance = random.Random()
         self._growth: dict[str, GrowthIndex] = {}
@@ -100,7 +100,7 @@ class Following:
         self._attach_soon()
 
     def bulk_down(self) -> None:
-        self._bulk_up, self._attached = False, False
+        self._bulk_up = self._attached = self._is_answered = False
         # The next agent is told how far it was shown; what was shown is understood when the host is heard again.
         self._reading.begin(AHEAD_BYTES, sum(shown.came_bytes for shown in self._shown))
         if self._attaching is not None:
@@ -134,7 +134,7 @@ class Following:
         self._outline.clear()
         self._reading.begin(AHEAD_BYTES)
         self._flow.begin(wanted.path, wanted.pid)
-        self._attached = False
+        self._attached = self._is_answered = False
         self._caught_up = False
         self._marks.begin(wanted.run)
         self._understood_to = self._buffer.end
@@ -187,42 +187,25 @@ class Following:
             # A young run's log is short, unless it floods: then its head and its end are enough, too.
             outline = await self._ask_outline(wanted)
         if outline is not None:
-            self._outline = outline
+            self._outline, self._head_steps = outline, 0
         await self._request_follow(tail_bytes=self._tail_bytes if outline is not None else 0)
-        await self._understand_outline(wanted)
         if growth.last_bt is not None:
             self._feed(events.StepTimesKnown(at=self._now(), run=wanted.run, grew_bt=growth.last_bt))
 
     async def _ask_outline(self, wanted: events.FollowLog) -> deque[Part] | None:
         return await ask_outline(self._link, wanted.path, self._tail_bytes, _REQUEST_S)
 
-    async def _understand_outline(self, wanted: events.FollowLog) -> None:
-        """Understand it a part at a time, for half of the loop's time; the log's end is shown meanwhile, and waits."""
-        while self._outline:
-            began = time.thread_time()
-            part = self._outline[0]
-            if part.is_head:
-                self._say_history(wanted, self._head(part))
-            else:
-                self._flow.take_between([(part.offset, part.data)], self._written_at, self._now())
-            self._outline.popleft()
-            await asyncio.sleep(time.thread_time() - began)
-        self._reading.wake()
-
-    def _head(self, part: Part) -> tuple[Sample, ...]:
-        return self._flow.take_head(
-            part.data, self._written_at, self._now(), offset=part.offset, is_last=part.ends_head
-        )
-
     @property
     def _tail_bytes(self) -> int:
         return LAST_BYTES if self._run_over else TAIL_BYTES
 
     async def _request_follow(self, *, tail_bytes: int) -> None:
-        self._attached = True
+        self._attached, self._is_answered = True, False
         operation = self._flow.follow_operation(self._link.next_id(), tail_bytes=tail_bytes)
         reply, _ = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
         requests.checked(reply, dict)
+        self._is_answered = True  # the log's end has come with it and is shown: now it may be understood
+        self._reading.wake()
 
     async def _load_growth(self, run: str) -> GrowthIndex:
         """Ask for the flight recorder of one of our runs, once; a hand-started run has none."""
@@ -282,9 +265,15 @@ class Following:
         return True
 
     def _understand(self, has_time: Callable[[], bool]) -> int | None:
-        """Go on with the oldest of what was shown; return its bytes once it is done, None where nothing waits."""
+        """Go on with the outline, then with the oldest of what was shown; return how many of the shown bytes are done
+        with, None where nothing waits."""
         wanted = self._wanted
-        if not self._shown or wanted is None or not self._attached or self._outline:
+        if wanted is None or not self._is_answered:
+            return None
+        if self._outline:
+            self._understand_part(wanted, self._outline.popleft())
+            return 0
+        if not self._shown:
             return None
         shown = self._shown[0]
         taken = self._flow.understand(shown, has_time)
@@ -292,6 +281,19 @@ class Following:
             self._shown.popleft()
         self._say(wanted, shown, taken)
         return shown.came_bytes if taken.is_whole else 0
+
+    def _understand_part(self, wanted: events.FollowLog, part: Part) -> None:
+        if not part.is_head:
+            self._flow.take_between([(part.offset, part.data)], self._written_at, self._now())
+            return
+        samples = self._flow.take_head(
+            part.data, self._written_at, self._now(), offset=part.offset, is_last=part.ends_head
+        )
+        self._say_history(wanted, samples)
+        self._head_steps += sum(sample.kind is Kind.STEP for sample in samples)
+        if self._head_steps >= FIRST_STEPS and not part.ends_head:
+            self._flow.gap()
+            self._outline = thinned(self._outline)
 
     def _say(self, wanted: events.FollowLog, shown: Shown, taken: Taken) -> None:
         """Tell what a chunk, or the part of it that was understood, means."""

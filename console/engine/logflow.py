@@ -162,8 +162,14 @@ class LogFlow:
         for line in LineSplitter(offset).feed(data, offset, now):
             samples += self._history(line, clock)
         if is_last:
-            self._gap()
+            self.gap()
         return tuple(samples)
+
+    def gap(self) -> None:
+        """What is read next doesn't follow on what was read: the plots don't join them."""
+        for name, series in self.series.items():
+            if not name.startswith("gpu_"):
+                series.gap()
 
     def take_between(self, pieces: Iterable[tuple[int, bytes]], clock: Clock, now: float) -> None:
         """Draw what stands at some places between the head and what is followed, given in the order of the log.
@@ -221,7 +227,7 @@ class LogFlow:
         At least `_STRIDE` lines are read.
         """
         if shown.has_jumped:
-            self._gap()
+            self.gap()
             shown.has_jumped = False
         samples: dict[bool, list[Sample]] = {False: [], True: []}
         first, count = shown.understood, len(shown.lines)
@@ -280,11 +286,6 @@ class LogFlow:
             self.buffer.note(f"the log begins {event.offset:,} bytes above this line", now)
         self.buffer.append(self._splitter.reset(event.offset, mid_line=event.skipped_from is None))
         self._before = b""
-
-    def _gap(self) -> None:
-        for name, series in self.series.items():
-            if not name.startswith("gpu_"):
-                series.gap()
 
     def _history(self, line: RawLine, clock: Clock) -> Iterable[Sample]:
         at = clock(line)

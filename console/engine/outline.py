@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from console import protocol
@@ -17,6 +18,8 @@ from console.link.tasks import owned_tasks
 
 _log = logging.getLogger(__name__)
 PART_BYTES = 4096  # some fifty step lines
+FIRST_STEPS = 100
+"""Of so many the head is read line by line: they tell the first step, the format, and what warming up looks like."""
 
 
 class Part(NamedTuple):
@@ -51,6 +54,13 @@ def head_parts(data: bytes) -> list[Part]:
         parts.append(Part(start, data[start:end], is_head=True, ends_head=end == len(data)))
         start = end
     return parts
+
+
+def thinned(parts: Iterable[Part]) -> deque[Part]:
+    """Take what is left of the head, whose first steps are known, for places like those behind it: a fourth of it."""
+    parts = list(parts)
+    head = [part._replace(is_head=False, ends_head=False) for part in parts if part.is_head]
+    return deque([*head[::4], *(part for part in parts if not part.is_head)])
 
 
 def _pieces(reply: protocol.Reply, data: bytes) -> list[Part]:

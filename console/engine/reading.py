@@ -26,6 +26,8 @@ TURN_S = 0.005
 REST = 1.0
 """Reading may take half of the loop's time, no more. Counted in CPU time: on a busy machine the clock would count
 others' work as ours, and the log would fall behind."""
+OPENING_REST = 0.25
+"""Four fifths while a log is opened: it is what everybody waits for, and a key pauses it."""
 FLOOD_REST = 4.0
 """In a flood a fifth: nobody reads it all, and what is too much is skipped by the host."""
 FLOOD_S = 4.0
@@ -105,8 +107,7 @@ class Reading:
             took_s = time.thread_time() - began
             if took_s >= TURN_S:  # also where nothing is left: what comes next waits
                 loop = asyncio.get_running_loop()
-                rest = FLOOD_REST if self._is_flooded(took_s, loop.time()) else REST
-                self._next = loop.call_later(took_s * rest, self._go_on)
+                self._next = loop.call_later(took_s * self._rest(took_s, loop.time()), self._go_on)
 
     def _step(self, has_time: Callable[[], bool]) -> bool:
         """Do the next piece of work; False where there is none."""
@@ -136,11 +137,15 @@ class Reading:
             event = msgspec.structs.replace(after, offset=event.offset, n=size_bytes, skipped_from=event.skipped_from)
         return event, b"".join(parts), now
 
-    def _is_flooded(self, took_s: float, now: float) -> bool:
-        """Add a turn to what was spent, from which the lasting share is paid back as time passes. What a log is opened
-        with is no flood, however long it takes: no verdict is given before it is understood."""
+    def _rest(self, took_s: float, now: float) -> float:
+        """Return for how long to rest after a turn, in times of the turn. What a log is opened with is no flood,
+        however long it takes: no verdict is given before it is understood."""
         if self._done_bytes < min(self._shown_bytes, self._ahead_bytes):
-            return False
+            return OPENING_REST
+        return FLOOD_REST if self._is_flooded(took_s, now) else REST
+
+    def _is_flooded(self, took_s: float, now: float) -> bool:
+        """Add a turn to what was spent, from which the lasting share is paid back as time passes."""
         paid_s = (now - self._spent_until) * LASTING_SHARE
         self._spent_s, self._spent_until = max(0.0, self._spent_s - paid_s) + took_s, now
         self._spent_s = min(self._spent_s, 2 * FLOOD_S)

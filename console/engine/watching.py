@@ -349,7 +349,7 @@ class Watching:
         for effect in effects:
             self._carry_out(effect)
         is_news = self._state.launch is not before or self._state.training.loss_state != sane
-        urgent = isinstance(event, (events.HostSaid, events.LinkWentUp, events.LinkWentDown))
+        urgent = isinstance(event, (events.HostSaid, events.LinkWentUp, events.LinkWentDown, events.HistoryRead))
         self._announce_change(at_once=urgent or is_news or bool(effects))
 
     def _carry_out(self, effect: events.Effect) -> None:

@@ -43,16 +43,22 @@ class Bulk:
         self.has_come = asyncio.Event()
         """It has been up, so it has got the channel that it needs."""
 
-    async def supervise(self, control: Connection) -> None:
-        """Keep a bulk agent alive for as long as the control connection `control` lives."""
+    async def supervise(self, control: Connection, is_up: asyncio.Event, *, ahead: bool = False) -> None:
+        """Keep a bulk agent alive for as long as the control connection `control` lives.
+
+        Nothing is told, and nobody may ask, before the agent on that is up. `ahead` connects without waiting for it.
+        """
+        if not ahead:
+            await is_up.wait()
         why_shared = ""
         attempt = 0
         while True:
             began = time.monotonic()
             try:
-                async with self._way(control, why_shared) as (connection, why_shared):
-                    await self._serve(connection, why_shared)
+                async with self._way(control, is_up, why_shared) as (connection, why_shared):
+                    await self._serve(connection, is_up, why_shared)
             except ConsoleError as error:
+                await is_up.wait()
                 attempt = 1 if time.monotonic() - began > retries.STABLE_S else attempt + 1
                 delay = retries.delay_s(attempt, self._chance)
                 self._on_event(BulkDown(reason=error.reason, detail=error.detail, retry_in_s=delay))
@@ -63,7 +69,9 @@ class Bulk:
         self._wake.set()
 
     @asynccontextmanager
-    async def _way(self, control: Connection, why_shared: str) -> AsyncIterator[tuple[Connection, str]]:
+    async def _way(
+        self, control: Connection, is_up: asyncio.Event, why_shared: str
+    ) -> AsyncIterator[tuple[Connection, str]]:
         """Give a connection of our own, or `control` and why: a host that refused once isn't asked again."""
         own = None
         if not why_shared:
@@ -73,12 +81,13 @@ class Bulk:
                 why_shared = f"no second connection: {error.detail}"
                 log.warning("bulk shares the control connection: %s", error)
         if own is None:
+            await is_up.wait()  # its own agent comes first
             yield control, why_shared
         else:
             async with closing(own):
                 yield own, ""
 
-    async def _serve(self, connection: Connection, why_shared: str) -> None:
+    async def _serve(self, connection: Connection, is_up: asyncio.Event, why_shared: str) -> None:
         try:
             async with open_agent(
                 connection,
@@ -88,6 +97,7 @@ class Bulk:
                 on_event=lambda event, data: self._on_event(AgentSaid(event=event, data=data)),
                 on_held=lambda error: log.warning("bulk waits: %s", error),
             ) as agent:
+                await is_up.wait()
                 self.channel = agent.channel
                 self.has_come.set()
                 self._on_event(BulkUp(shared=bool(why_shared), detail=why_shared))

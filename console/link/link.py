@@ -20,6 +20,7 @@ from console.link.bulk import Bulk
 from console.link.channel import AgentChannel, Operation, beat, pong_times
 from console.link.events import AgentSaid, LinkDown, LinkEvent, LinkUp, Rtt
 from console.link.outside import OutsideEyes
+from console.link.tasks import owned_tasks
 from console.link.transport import Connection, connect
 from console.protocol import LogCredit, Outside, Reply
 from console.reasons import ConsoleError, Exit, Reason
@@ -108,28 +109,32 @@ class Link:
         return self._outside is not None and self._outside.send(operation)
 
     async def _serve(self) -> None:
+        is_up = asyncio.Event()
         try:
-            async with (
-                closing(await connect(self._target)) as connection,
-                open_agent(
+            async with closing(await connect(self._target)) as connection, owned_tasks() as tasks:
+                # Beside the control agent, which takes 0.2 s to start; where one has failed, only after it.
+                bulk = tasks.create_task(self._bulk.supervise(connection, is_up, ahead=self._attempt == 0))
+                async with open_agent(
                     connection,
                     self._target,
                     self._payload(),
                     on_event=lambda event, data: self._on_event(AgentSaid(event=event, data=data)),
                     on_held=self._held,
-                ) as agent,
-            ):
-                self._came_up(connection, agent)
-                agent.tasks.create_task(self._bulk.supervise(connection))
-                if self._outside is not None:
-                    agent.tasks.create_task(self._outside.supervise(connection, self._bulk.has_come))
-                await beat(
-                    agent.channel,
-                    self.next_id,
-                    silence_s=channel.SILENCE_S,
-                    on_pong=self._pong,
-                    while_frozen=self._while_frozen,
-                )
+                ) as agent:
+                    try:
+                        self._came_up(connection, agent)
+                        is_up.set()
+                        if self._outside is not None:
+                            agent.tasks.create_task(self._outside.supervise(connection, self._bulk.has_come))
+                        await beat(
+                            agent.channel,
+                            self.next_id,
+                            silence_s=channel.SILENCE_S,
+                            on_pong=self._pong,
+                            while_frozen=self._while_frozen,
+                        )
+                    finally:
+                        bulk.cancel()  # both agents end at the same time
         finally:
             self._control = None
 

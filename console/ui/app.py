@@ -146,11 +146,15 @@ class ConsoleApp(App[str]):
             self.push_screen(NoConfig(self._config_path))
             return
         self.push_screen(Face.OVERVIEW)
-        self.call_after_refresh(self._load_plot)
+        self.call_after_refresh(self.painted)
+
+    def painted(self) -> None:
+        """The first picture is there; `load_rest` is due."""
+        self.load_rest()
 
     @work(thread=True, exit_on_error=False)
-    def _load_plot(self) -> None:
-        # After the first paint: plotext takes 0.15 s and more to import, the other screens a moment.
+    def load_rest(self) -> None:
+        """Import what the first picture does without: plotext takes 0.15 s and more, the other screens a moment."""
         plot.load()
         for face in Face:
             screen_class(face)

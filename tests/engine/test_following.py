@@ -258,9 +258,11 @@ async def test_end_of_a_long_log_is_shown_before_its_beginning_is_understood(mon
         steps = [step or 0 for step in _steps(stage)]
         assert len(known) < 500
         assert steps == sorted(set(steps))  # of pieces between nothing is told
-        head = log[:30_000].count(b"\n")
-        assert steps == [
-            *range(1, head + 1),
-            *range(8501, 9001),
-        ]  # the first line may have a beginning that was not read
-        assert any(4000 < (point.step or 0) < 5000 for point in stage.following._series["loss"].points)
+        told = steps.index(8501)  # the first line may have a beginning that was not read
+        assert steps == [*range(1, told + 1), *range(8501, 9001)]
+        assert outline.FIRST_STEPS <= told < outline.FIRST_STEPS + log[: 2 * outline.PART_BYTES].count(b"\n")
+        drawn = [point.step or 0 for point in stage.following._series["loss"].points]
+        rest = [step for step in drawn if told < step <= log[:30_000].count(b"\n")]
+        assert len(rest) > 30  # a fourth of 30 kB less what was told
+        assert drawn == sorted(drawn)
+        assert any(4000 < step < 5000 for step in drawn)

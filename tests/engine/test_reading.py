@@ -283,5 +283,6 @@ async def test_what_a_log_is_opened_with_is_never_taken_for_a_flood(monkeypatch:
 
     await until_async(lambda: not waiting)
 
-    # Only what ends the opening and what comes behind it is counted: 3 s are within the bound, 6 s and 9 s are not.
-    assert delays == [pytest.approx(3.0)] * 4 + [pytest.approx(12.0)] * 2
+    # A quarter each while it is opened. Only what ends the opening and what comes behind it is counted: 3 s are within
+    # the bound, 6 s and 9 s are not.
+    assert delays == [pytest.approx(0.75)] * 3 + [pytest.approx(3.0)] + [pytest.approx(12.0)] * 2

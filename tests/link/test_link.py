@@ -7,14 +7,17 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from console.config import Target
 from console.link import retries
+from console.link.agents import open_agent
 from console.link.channel import SILENCE_S
-from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkEvent, LinkUp, Rtt
+from console.link.events import AgentSaid, BulkDown, BulkUp, LinkDown, LinkUp, Rtt
 from console.link.link import Link, describe
+from console.link.transport import Connection, connect
 from console.protocol import LogCredit, LogFollow, LogRead, Ping
 from console.reasons import ConsoleError, Exit, Reason
 from tests.link.conftest import Heard, Serve, target_of, trust, write_key
@@ -202,22 +205,72 @@ async def test_silent_bulk_connection_is_replaced(
         await until_async(lambda: is_gone(stopped))
 
 
+async def test_bulk_connects_beside_the_control_agent_and_is_told_of_after_it(
+    home: Path, key: Path, serve: Serve, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await serve()
+    trust(home, server)
+    may_start = asyncio.Event()
+
+    @asynccontextmanager
+    async def late(*arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        await may_start.wait()
+        async with open_agent(*arguments, **options) as agent:
+            yield agent
+
+    monkeypatch.setattr("console.link.link.open_agent", late)
+    link = Link("t", target_of(server, key, python=sys.executable), payload=lambda: PAYLOAD, on_event=heard.append)
+    task = asyncio.create_task(link.run())
+
+    await until_async(lambda: server.alive)  # bulk's
+    early = [*heard], link.has_bulk
+    may_start.set()
+    await until_async(lambda: link.has_bulk)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert early == ([], False)
+    assert [type(event) for event in heard if isinstance(event, LinkUp | BulkUp)] == [LinkUp, BulkUp]
+    await until_async(lambda: not server.alive)
+
+
+async def test_where_the_control_agent_has_failed_bulk_waits_for_it(
+    home: Path, key: Path, serve: Serve, heard: Heard, quick: None
+) -> None:
+    server = await serve()
+    trust(home, server)
+    target = target_of(server, key, python=sys.executable)
+    link = Link("t", target, payload=lambda: b"raise SystemExit(3)\n", on_event=heard.append)
+    task = asyncio.create_task(link.run())
+
+    for attempt in (1, 2, 3):
+        await until_async(lambda: len(heard.of(LinkDown)) == attempt)  # noqa: B023
+        link.retry_now()
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(server.connections) <= 5  # two for the first attempt, one for each of the others, and one under way
+    assert not heard.of(BulkUp)
+    assert not heard.of(BulkDown)
+
+
 @pytest.mark.parametrize("limit", ["connections", "login"])
 async def test_host_that_gives_one_connection_gets_a_second_channel_on_it(
-    limit: str, home: Path, key: Path, serve: Serve, heard: Heard
+    limit: str, home: Path, key: Path, serve: Serve, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = await serve(max_connections=1 if limit == "connections" else None)
     trust(home, server)
     link = Link("t", target_of(server, key, python=sys.executable), payload=lambda: PAYLOAD, on_event=heard.append)
     if limit == "login":
-        heard_then = heard.append
 
-        def forget_the_key(event: LinkEvent) -> None:
-            heard_then(event)
-            if isinstance(event, LinkUp):
-                server.authorized.write_text("")
+        async def connect_and_forget_the_key(target: Target) -> Connection:
+            connection = await connect(target)
+            server.authorized.write_text("")
+            return connection
 
-        link._on_event = forget_the_key
+        monkeypatch.setattr("console.link.link.connect", connect_and_forget_the_key)
     task = asyncio.create_task(link.run())
     await until_up(heard)
 
