@@ -29,18 +29,22 @@ class CheckpointLine(msgspec.Struct, frozen=True, gc=False):
 
 _WORDS = r"(?:the |a |new |model |training |full |distributed |async |optimizer |sharded ){0,3}"
 _COMPLETED: Final = lazy(
-    rf"\b(?:saved|wrote|finished (?:saving|writing)) {_WORDS}checkpoint\b"
+    rf"\b(?:saved|wrote|finished (?:saving|writing)) {_WORDS}(?:checkpoint|ckpt)\b"
+    r"|(?:\[(?:checkpoint|ckpt)\]|(?<![\w./-])(?:checkpoint|ckpt):) ?(?:saved|wrote|written)\b"
+    r"|\bckpt (?:saved|written)\b"
     r"|\bcheckpoint(?: of size [\d.]+ \w+| \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b"
     r"|\bcheckpoint(?: for step [\d,]+ saved| \S+ is ready now)\b|\bglobal checkpoint save :.* save duration\b"
     r"|(?:\bsaved model to|\[Torch\] Saved) \S*global_step_?\d",
     re.IGNORECASE,
 )
 _STARTED: Final = lazy(
-    rf"\b(?:saving|writing|preparing to save) {_WORDS}checkpoint\b|\bcheckpoint \S+ is about to be saved\b"
+    rf"\b(?:saving|writing|preparing to save) {_WORDS}(?:checkpoint|ckpt)\b|\bcheckpoint \S+ is about to be saved\b"
+    r"|(?:\[(?:checkpoint|ckpt)\]|(?<![\w./-])(?:checkpoint|ckpt):) ?(?:saving|writing)\b"
+    r"|\bWriting model to \S*\bmodel_\d{8}\.bin\b"
     r"|\bsaving model to '?\S+\.ckpt\b|\[Torch\] Saving \S*global_step_?\d",
     re.IGNORECASE,
 )
-_MARKS: Final = ("heckpoint", "CHECKPOINT", "global_step_", "saving model to")
+_MARKS: Final = ("heckpoint", "CHECKPOINT", "ckpt", "global_step_", "saving model to", "Writing model to")
 """A line that holds none of these reports no checkpoint: most lines cost no more than that."""
 _OTHER: Final = lazy(
     r"\b(?:load(?:ed|ing)?|resum\w*|restor\w*|delet\w*|remov\w*|skip\w*|fail\w*|error|could not|can "
@@ -55,7 +59,8 @@ _NAMED_STEP: Final = lazy(
 _STEP_BEFORE: Final = lazy(r"\bglobal step (?P<step>\d{1,12})\b")
 """Lightning names the step first and the best loss between."""
 _PATH_STEP: Final = lazy(
-    r"(?:(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]|(?<=[-_/])(?:ba|step))0*(?P<step>\d{1,12})(?!\w|\.\d|-of-)"
+    r"(?:(?:checkpoint|ckpt|step|iter|iteration)s?[-_=]|(?<=[-_/])(?:ba|step)|(?<=/)model_(?=\d{8}\.bin))"
+    r"0*(?P<step>\d{1,12})(?!\w|\.\d|-of-)"
 )
 
 

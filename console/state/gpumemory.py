@@ -9,7 +9,7 @@ from console.state.lazy import lazy
 
 _UNITS: Final = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 _SIZE: Final = r"([\d.]+) (bytes|[KMG]i?B)"
-_CAPACITY: Final = lazy(rf"total capacity of {_SIZE}|; {_SIZE} total capacity")
+_CAPACITY: Final = lazy(rf"total capaci?ty of {_SIZE}|; {_SIZE} total capacity")
 _FREE: Final = lazy(rf"of which {_SIZE} is free|; {_SIZE} free")
 _OURS: Final = lazy(rf"this process has {_SIZE} memory in use")
 _OTHERS: Final = lazy(rf"(?<!\w)Process \d+ has {_SIZE} memory in use")

@@ -57,6 +57,24 @@ ENDINGS: Final[tuple[Ending, ...]] = (
     Ending("sighup", _STEP + _STEP.replace("9120", "9130"), 129, "SIGHUP"),
     Ending(
         "sighup",
+        _STEP
+        + "W0214 02:11:09.100000 4410 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGHUP death signal, shutting down workers",
+        1,
+    ),
+    Ending(
+        "sigterm_external",
+        _STEP
+        + "[2026-02-14 02:11:09,100] torch.distributed.elastic.agent.server.api: [WARNING] Received 15 death signal, shutting down workers",
+        1,
+    ),
+    Ending(
+        "gpu_memory_held",
+        _STACK
+        + "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacty of 79.15 GiB of which 1.19 GiB is free. Process 8812 has 77.10 GiB memory in use. Process 9914 has 860.00 MiB memory in use. Of the allocated memory 200.00 MiB is allocated by PyTorch, and 12.00 MiB is reserved by PyTorch but unallocated.",
+        1,
+    ),
+    Ending(
+        "sighup",
         _TITAN + "/srv/go.sh: line 14:  4411 Hangup                  torchrun --nproc-per-node 8 train.py",
         129,
     ),

@@ -486,3 +486,11 @@ def test_step_lines_are_steps(line: str) -> None:
 
 def test_loading_bar_is_plain() -> None:
     assert classify("Loading checkpoint shards:  42%|████▏     | 5/12 [00:48<01:06,  9.51s/it]") is LineKind.PLAIN
+
+
+def test_epoch_bar_of_torchtune_tells_no_end_of_the_run() -> None:
+    (first,) = Parser().feed(raw("1|999|Loss: 0.5: 100%|█████████▉| 999/1000 [05:00<00:00,  3.33it/s]"))
+    (later,) = Parser().feed(raw("2|1250|Loss: 0.5:  25%|██▌       | 250/1000 [05:00<15:00,  1.20s/it]"))
+
+    assert (first.step, first.total_steps) == (999, None)
+    assert (later.step, later.total_steps) == (1250, None)

@@ -110,6 +110,12 @@ LINES: dict[str, list[Case]] = {
     ],
     "nemo": [
         Case(
+            "Epoch 0: :   1%|          | 612/70000 [7:01:58<797:21:40, 41.37s/it, loss=3.2, v_num=, reduced_train_loss=3.125, global_step=611.0, consumed_samples=1.25e+6]",
+            "step",
+            611,
+            3.125,
+        ),
+        Case(
             _NEMO.format(e=0, n=4, t=999, lr="1e-06", b=32)
             + "reduced_train_loss: 11.03 | train_step_timing in s: 9.871",
             "step",
@@ -589,6 +595,9 @@ LINES: dict[str, list[Case]] = {
         ),
     ],
     "lightning": [
+        Case("Validation: |          | 3/? [00:01<00:00,  2.10it/s]", "eval"),
+        Case("Validation DataLoader 0: |          | 7/? [00:03<00:00,  2.10it/s]", "eval"),
+        Case("Validation ━━━━━━━━━━╸━━━━━ 10/40 0:00:01 • 0:00:03 12.31it/s", "eval"),
         Case("Epoch 0:   0%|          | 1/5000 [00:03<5:12:04,  0.27it/s, v_num=0, train_loss=11.20]", "step", 1, 11.2),
         Case(
             "Epoch 12: 100%|██████████| 5000/5000 [1:02:00<00:00,  1.34it/s, v_num=0, train/loss=0.875]",
@@ -673,6 +682,7 @@ LINES: dict[str, list[Case]] = {
         ),
     ],
     "specforge": [
+        Case("Evaluating Epoch 2:  40%|████      | 4/10 [00:04<00:06,  1.00s/it]", "eval"),
         Case("step 5: {'train/loss': 6.5, 'train/acc': 0.01, 'train/lr': 1e-06}", "step", 5, 6.5),
         Case(
             "step 12345: {'loss': 0.8125, 'acc': 0.71, 'lr': 0.0001, 'perf/global_samples_per_second': 101.5}",
@@ -704,6 +714,7 @@ LINES: dict[str, list[Case]] = {
         Case("Eval - Epoch 2 [3/10], position 0,  Acc: 0.63", "eval"),
     ],
     "dflash-training": [
+        Case("Epoch 1 | Step 70/9000 | Loss 1.5 | Acc 0.41 | LR 3.00e-04 | Grad 0.5 | Elapsed 8.5s", "step", 70, 1.5),
         Case("Epoch 0 | Step 10/90 | Loss 9.8750 | LR 1.00e-06 | Elapsed 61.0s", "step", 10, 9.875),
         Case("Epoch 12 | Step 123456/200000 | Loss 0.5001 | LR 0.00e+00 | Elapsed 0.4s", "step", 123456, 0.5001),
         Case("[rank0]: Epoch 1 | Step 20/90 | Loss 8.5000 | LR 2.00e-06 | Elapsed 9.9s", "step", 20, 8.5),
@@ -805,6 +816,8 @@ LINES: dict[str, list[Case]] = {
         ),
     ],
     "modelopt": [
+        Case("Step 700 Training Acc: {'parallel_0_step_0': 0.51, 'parallel_0_step_1': 0.41}", "step", 700),
+        Case("Step 900 MT-Bench AR: 2.7011", "eval", 900),
         Case("Step 1 Training Acc: [0.0001]", "step", 1),
         Case("Step 25000 Training Acc: [0.71, 0.65, 0.6, 0.55]", "step", 25000),
         Case("[rank0]: Step 30 Training Acc: [0.1, 0.05]", "step", 30),
@@ -817,6 +830,8 @@ LINES: dict[str, list[Case]] = {
         Case("Step 2 of 5: export the model", "other"),
     ],
     "litgpt": [
+        Case("iter 64 | step 16: loss 2.1010, iter time: 200.12 ms (optimizer.step)", "step", 16, 2.101),
+        Case("iter 65 step 16: loss train: 2.125, val: n/a | iter time: 200.12 ms", "step", 16, 2.125),
         Case(
             "Epoch 1 | iter 1 step 0 | loss train: 10.977, val: n/a | iter time: 3512.11 ms remaining time: 1 day, 2:03:04",
             "step",
@@ -899,6 +914,8 @@ LINES: dict[str, list[Case]] = {
         ),
     ],
     "levanter": [
+        Case("2026-03-09T22:41:07 - 0 - levanter.eval - eval.py:301 - INFO :: eval loss: 2.625", "eval", None, 2.625),
+        Case("2026-03-09T22:41:07 - 0 - levanter.eval - eval.py:301 - INFO :: eval paloma/c4 loss: 2.9", "eval"),
         Case(
             "2026-03-09T22:41:07 - 0 - tqdm_loggable.tqdm_logging - tqdm_logging.py:153 - INFO :: Progress on:train 9it/9.00kit rate:30.1s/it remaining:75:10:00 elapsed:04:31 postfix:loss=9.5",
             "step",
@@ -1146,6 +1163,7 @@ LINES: dict[str, list[Case]] = {
         ),
     ],
     "torchtune": [
+        Case("2|1250|Loss: 0.25:  25%|██▌       | 250/1000 [05:00<15:00,  1.20s/it]", "step", 1250, 0.25),
         Case(
             "Step 1 | loss:2.875 lr:1e-07 tokens_per_second_per_gpu:91.5 peak_memory_active:20.1 peak_memory_alloc:20 peak_memory_reserved:22.2 ",
             "step",
@@ -1161,7 +1179,7 @@ LINES: dict[str, list[Case]] = {
         Case("Step 12 | loss:nan lr:2e-05 tokens_per_second_per_gpu:100 ", "step", 12),
         Case("[rank0]: Step 13 | loss:1.75 lr:2e-05 ", "step", 13, 1.75),
         Case("Step 14 | lr:2e-05 loss:1.625 grad_norm:nan ", "step", 14, 1.625),
-        Case("3|4500|Loss: 0.8125:  50%|█████     | 750/1500 [12:30<12:30,  1.00s/it]", "step", 750, 0.8125),
+        Case("3|3750|Loss: 0.8125:  50%|█████     | 750/1500 [12:30<12:30,  1.00s/it]", "step", 3750, 0.8125),
         Case(
             "1|1|Loss: 2.9011220932006836:   0%|          | 1/1500 [00:09<4:00:00,  9.60s/it]",
             "step",
@@ -1186,6 +1204,7 @@ LINES: dict[str, list[Case]] = {
         Case("Step 12 | loss:nan lr:2e-05 tokens_per_second_per_gpu:2678 ", "step", 12),
     ],
     "llm.c": [
+        Case("Writing model to log_gpt2_124M/model_00005000.bin", "ckpt", 5000),
         Case(
             "step    1/19560 | loss 11.009283 (+nanz)| norm 15.3721 (+nanz)| lr 8.57e-07 | 3014.21 ms | 5.8% bf16 MFU | 173940 tok/s",
             "step",
@@ -1232,6 +1251,8 @@ LINES: dict[str, list[Case]] = {
         Case("| max_sequence_length T | 1024                                               |", "header"),
     ],
     "dflash": [
+        Case("[checkpoint] saved /out/dflash/step_4000.pt in 12.1s", "ckpt", 4000),
+        Case("Saved ckpt to /out/dflash/step_4100.pt", "ckpt", 4100),
         Case(
             "[2026-03-09 22:41:07] step 1/900 | loss 10.5000 | acc 0.001 | lr 1.00e-07 | tok/s 311 | hs_queue min_ready=0 max_depth=16",
             "step",

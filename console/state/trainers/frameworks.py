@@ -83,7 +83,14 @@ FORMATS: Final[tuple[Format, ...]] = (
                 pairs=(COLON,),
                 needs=frozenset({"loss"}),
             ),
-            Rule(kind=Kind.STEP, head=Lazy(rf"\d+\|\d+\|Loss: {NAMED_LOSS}: +{BAR}"), pairs=(SPACED,), bar=True),
+            # The bar is the epoch's; the step stands before it.
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(rf"\d+\|(?P<global_step>{INT})\|Loss: {NAMED_LOSS}: +{BAR}"),
+                pairs=(SPACED,),
+                bar=True,
+                epoch_from=1,
+            ),
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(rf'\{{"step": {NAMED_STEP}, (?P<rest>(?=[^{{}}]*"loss": )[^{{}}]*)\}}'),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from console.state.formatrules import BAR, INT, QUOTED, SPACED, Format, Kind, Lazy, Rule, Scope
+from console.state.formatrules import BAR, INT, NAMED_LOSS, QUOTED, SPACED, Format, Kind, Lazy, Rule, Scope
 
 FORMATS: Final[tuple[Format, ...]] = (
     Format(
@@ -153,7 +153,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="lightning",
         title="PyTorch Lightning",
-        literals=("Epoch ", "Validation DataLoader", "Testing DataLoader", "Validating:", "Validation:"),
+        literals=("Epoch ", "Validation ", "Testing ", "Validating:", "Validation:"),
         aliases={
             "train_loss": "loss",
             "train_loss_step": "loss",
@@ -175,6 +175,8 @@ FORMATS: Final[tuple[Format, ...]] = (
                     r"Epoch (?P<epoch>\d+): (?:: )?(?: *\d{1,3}%)?\|?[^|]{0,400}\|? *"
                     rf"(?P<step>{INT}) */ *(?:(?P<total>{INT})|\?) *\[[\d:]+<(?P<eta>[^,\]]*)"
                     r"(?:, *(?:(?P<steps_per_s>[\d.]+) ?it/s|(?P<step_s>[\d.]+) ?s/it|\? ?it/s))?"
+                    # NeMo's own loss; the plain one beside it is smoothed.
+                    rf"(?=(?:[^\]]*\breduced_train_loss={NAMED_LOSS})?)"
                     r"(?:,(?P<rest>[^\]]*))?\]"
                 ),
                 pairs=(SPACED,),
@@ -205,9 +207,15 @@ FORMATS: Final[tuple[Format, ...]] = (
             # The batches are those of the evaluation.
             Rule(
                 kind=Kind.EVAL,
-                head=Lazy(rf"(?:Validation|Testing) DataLoader \d+: +\d{{1,3}}%\|[^|]{{0,400}}\| *{INT}/"),
+                head=Lazy(
+                    r"(?:(?:Validation|Testing) DataLoader \d+|Validati(?:ng|on)): +"
+                    rf"(?:(?:\d{{1,3}}%)?\|[^|]{{0,400}}\| *{INT}/|{INT}it \[)"
+                ),
             ),
-            Rule(kind=Kind.EVAL, head=Lazy(rf"Validati(?:ng|on): +\d{{1,3}}%\|[^|]{{0,400}}\| *{INT}/")),
+            Rule(
+                kind=Kind.EVAL,
+                head=Lazy(rf"(?:Validation|Testing) +[━╸╺╇─][━╸╺╇─ ]* {INT}/(?:{INT}|--) +[\d:]+ •"),
+            ),
         ),
         samples=(
             (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from console.state.formatrules import COLON, INT, NAMED_LOSS, NAMED_STEP, SPACED, Format, Kind, Lazy, Rule, Scope
+from console.state.formatrules import COLON, INT, NAMED_LOSS, NAMED_STEP, SPACED, VALUE, Format, Kind, Lazy, Rule, Scope
 
 _SI: Final = r"[\d.]+[kMG]?"
 
@@ -49,7 +49,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="levanter",
         title="Levanter",
-        literals=("Progress on:", ":: validation loss", " validation loss: "),
+        literals=("Progress on:", ":: validation loss", " validation loss: ", ":: eval "),
         derives="tokens per step x rate",
         rules=(
             # The step has three digits at most: `1.23kit`.
@@ -64,6 +64,9 @@ FORMATS: Final[tuple[Format, ...]] = (
             # Its loss is that of the batches so far; the whole is said in a line of its own.
             Rule(kind=Kind.EVAL, head=Lazy(rf"(?:.*?INFO :: )?Progress on:eval (?:-|{_SI}it)/")),
             Rule(kind=Kind.EVAL, head=Lazy(rf".*?INFO :: (?:\S+ )?validation loss: {NAMED_LOSS}\s*$")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf".*?INFO :: eval loss: {NAMED_LOSS}\s*$")),
+            # One of several data sets
+            Rule(kind=Kind.EVAL, head=Lazy(rf".*?INFO :: eval \S+ loss: {VALUE}\s*$")),
         ),
         samples=(
             (

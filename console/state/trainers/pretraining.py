@@ -339,7 +339,8 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"iter \d+ step {NAMED_STEP}: loss {NAMED_LOSS}, iter time: (?P<iter_ms>[\d.]+)ms(?: \(|,| |$)"
+                    rf"iter \d+ (?:\| )?step {NAMED_STEP}: loss (?:train: )?{NAMED_LOSS},(?: val: [^|]{{1,20}} \|)?"
+                    r" iter time: (?P<iter_ms>[\d.]+) ?ms(?: \(|,| |$)"
                 ),
             ),
             Rule(

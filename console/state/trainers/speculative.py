@@ -143,9 +143,11 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"Epoch \d+ \| Step {STEP_OF} \| Loss {NAMED_LOSS} \| LR (?P<lr>{VALUE})"
-                    r"(?: \| Elapsed (?P<window_s>[\d.]+)s)?"
+                    rf"Epoch \d+ \| Step {STEP_OF} \| Loss {NAMED_LOSS}(?P<rest>(?: \| (?!LR )[^|]{{1,60}}){{0,9}})"
+                    rf" \| LR (?P<lr>{VALUE})"
+                    r"(?:(?: \| (?!Elapsed )[^|]{1,60}){0,9} \| Elapsed (?P<window_s>[\d.]+)s)?"
                 ),
+                pairs=(SPACED,),
             ),
             Rule(kind=Kind.HEADER, head=Lazy(rf"Total steps: (?P<total>{INT}), warmup")),
         ),
@@ -191,7 +193,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="specforge",
         title="SpecForge",
-        literals=("step ", "- Step ", "Training Epoch ", "Eval - Epoch "),
+        literals=("step ", "- Step ", "Training Epoch ", "Eval - Epoch ", "Evaluating Epoch "),
         aliases={
             "loss": "loss",
             "train/loss": "loss",
@@ -229,6 +231,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                 head=Lazy(rf"(?:Train|Eval) - Step {NAMED_STEP} \[{INT}/{INT}\??\], +position \d+, +\w*(?:Acc|Loss): "),
             ),
             Rule(kind=Kind.EVAL, head=Lazy(rf"Eval - Epoch \d+ \[{INT}/{INT}\], +position \d+, +\w*(?:Acc|Loss): ")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"Evaluating Epoch \d+: +\d{{1,3}}%\|[^|]{{0,400}}\| *{INT}/")),
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(rf"Training Epoch (?P<epoch>\d+): +{BAR}"),
@@ -291,8 +294,8 @@ FORMATS: Final[tuple[Format, ...]] = (
         family="hf-trainer",
         derives="as the Hugging Face Trainer",
         rules=(
-            Rule(kind=Kind.STEP, head=Lazy(rf"Step {NAMED_STEP} Training Acc: \[")),
-            Rule(kind=Kind.EVAL, head=Lazy(rf"Step {NAMED_STEP} (?:[A-Za-z][\w ]{{0,40}} )?AR: (?P<ar>{VALUE})")),
+            Rule(kind=Kind.STEP, head=Lazy(rf"Step {NAMED_STEP} Training Acc: [\[{{(\d]")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"Step {NAMED_STEP} (?:[A-Za-z][\w -]{{0,40}} )?AR: (?P<ar>{VALUE})")),
             Rule(kind=Kind.EVAL, head=Lazy(rf"Step {NAMED_STEP} Validation Acc: ")),
         ),
         samples=(
