@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -127,7 +128,24 @@ PICTURES = (
 
 
 async def take(picture: Picture) -> Path:
-    """Bring the demo into the picture's state and write what the screen shows."""
+    """Bring the demo into the picture's state and write what the screen shows. Raises: SystemExit when told to end."""
+    told: list[int] = []
+    taking = asyncio.create_task(_take(picture))
+
+    def leave(number: int) -> None:
+        if not told:  # a second one must not interrupt the tidying
+            taking.cancel()
+        told.append(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, leave, number)
+    await asyncio.wait([taking])
+    if told:
+        sys.exit(128 + told[0])
+    return taking.result()
+
+
+async def _take(picture: Picture) -> Path:
     with (
         tempfile.TemporaryDirectory(prefix="dflash-demo-") as folder,
         DemoHost(Path(folder), speed=picture.speed) as host,

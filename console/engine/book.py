@@ -49,4 +49,5 @@ class Book:
                 pass  # the loop has ended meanwhile, nobody waits
 
         threading.Thread(target=run, name="ledger", daemon=True).start()
-        return await asyncio.wait_for(answer, within_s)
+        async with asyncio.timeout(within_s):
+            return await answer

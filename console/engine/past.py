@@ -174,7 +174,8 @@ class Past:
     async def ready(self) -> None:
         """Wait, within a moment, until the ledger was asked for the first time."""
         try:
-            await asyncio.wait_for(self._loaded.wait(), _READY_S)
+            async with asyncio.timeout(_READY_S):
+                await self._loaded.wait()
         except TimeoutError:
             _log.warning("the ledger has not answered within %s s", _READY_S)
 

@@ -141,7 +141,9 @@ class Watching:
             if left <= 0:
                 return None
             try:
-                await asyncio.wait_for(self._changed.wait(), left)
+                # Not wait_for: before Python 3.12 it drops a cancel that comes in the same turn as what it awaits.
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
             except TimeoutError:
                 continue
 

@@ -40,7 +40,8 @@ async def tmux_swallows_copies() -> bool:
         return False
     try:
         # 1 s: a local tmux answers within milliseconds; a wedged one must not hold the toast up.
-        output, _ = await asyncio.wait_for(process.communicate(), 1.0)
+        async with asyncio.timeout(1.0):
+            output, _ = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()

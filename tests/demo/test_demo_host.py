@@ -150,6 +150,25 @@ def test_screen_that_is_told_to_end_again_and_again_leaves_nothing(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_taking_of_pictures_that_is_told_to_end_leaves_no_run(tmp_path: Path) -> None:
+    taking = subprocess.Popen(
+        [sys.executable, "-m", "screenshots", "healthy"],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    until(lambda: any(tmp_path.glob("dflash-demo-*/host/train_slammed1.log")), 40, "the run")
+
+    taking.terminate()
+    out, err = taking.communicate(timeout=40)
+
+    assert (taking.returncode, out) == (128 + signal.SIGTERM, b""), err
+    assert processes_of(tmp_path) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_serve_lets_another_terminal_in_and_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
     served = subprocess.Popen(

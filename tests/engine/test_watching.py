@@ -58,3 +58,19 @@ async def test_of_runs_of_one_name_the_newest_is_meant_and_an_id_means_its_own()
     assert engine.past_logs["mine"] == "/w/3.log"
     assert (engine.past_logs["r-1"], engine.past_logs["other"]) == ("/w/1.log", "/w/4.log")
     assert list(engine.past_runs) == ["r-1", "r-2", "r-3"]
+
+
+async def test_who_waits_for_news_can_be_ended_at_the_very_moment_that_some_come() -> None:
+    engine = Engine("t", Target(host="local", python="/nonexistent"), operator="ops1", origin="here")
+    waiting = asyncio.create_task(engine.until(lambda _: None, None))
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+    engine._changed.set()
+    await asyncio.sleep(0)
+    waiting.cancel()
+    done, _ = await asyncio.wait([waiting], timeout=20)
+
+    waiting.cancel()
+    assert done
+    assert waiting.cancelled()
