@@ -64,6 +64,11 @@ class Archive:
         self._unread = await self._unwatched.update(self._past.place, self._records())
         return await self._logs.update(self._past.place, taken, run)
 
+    @property
+    def unread(self) -> frozenset[str]:
+        """Ids of runs that are over and whose logs and keepers' notes are still to be read, as of the last look."""
+        return self._unread
+
     async def _flush(self) -> None:
         """Have what is known by now of the live run written down, within a moment."""
         await self._past.flush(self._snapshot())

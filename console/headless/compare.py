@@ -8,7 +8,7 @@ from typing import Any
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
-from console.headless.history import differences
+from console.headless.history import differences, log_read, say_unread
 from console.headless.session import can_look, deadline_after, first_word, opened
 from console.history.comparing import Comparison, Pair, compare
 from console.history.entry import Entry
@@ -32,11 +32,13 @@ async def _compare(name: str, target: Target, a: str, b: str, timeout_s: float |
         except ConsoleError as error:
             failure = error  # the ledger knows them all the same
         found = compare(await engine.archive.run(a), await engine.archive.run(b))
+        unread = engine.archive.unread
         if as_json:
-            output.emit_json(comparison_json(engine, found))
+            output.emit_json(comparison_json(engine, found, unread))
         else:
             for line in lines(found):
                 output.say(line)
+        say_unread([_name(each) for each in (found.a, found.b) if each.id in unread])
         if failure is not None:
             for line in output.error_lines(failure):
                 output.progress(line)
@@ -150,7 +152,7 @@ def _percent(value: float | None) -> str:
 # -- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def comparison_json(engine: Engine, found: Comparison) -> dict[str, Any]:
+def comparison_json(engine: Engine, found: Comparison, unread: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return the comparison as the fields of a JSON object."""
     snapshot, rate = engine.snapshot, found.rate
     whys = {}
@@ -181,6 +183,9 @@ def comparison_json(engine: Engine, found: Comparison) -> dict[str, Any]:
             "delta_pct": output.rounded(rate.delta_pct, 2) if rate else None,
             "noise_pct": output.rounded(rate.noise_pct, 2) if rate else None,
             "significant": rate.significant if rate else None,
+        },
+        "log_read": {
+            side: log_read(each, is_unread=each.id in unread) for side, each in (("a", found.a), ("b", found.b))
         },
         "aligned": "since_first_step",
         "tokens": {"after_s": found.equal_s, **_pair_json(found.tokens, 0)},

@@ -17,6 +17,7 @@ from console.model import Change, PastRun
 from console.reasons import ConsoleError, Exit
 from console.state.changes import changes
 
+UNREAD_WHY = "its log was not read yet: ask again"
 _GIB = 1024.0**3
 _OLDER = 40
 """So many rows more are read as are shown: the run that the last one's changes are told from is among them."""
@@ -48,8 +49,7 @@ async def _history(
             for line in table(shown, rows.rows, str(engine.snapshot.verdict), engine.snapshot.run_id):
                 output.say(line)
         if left := [row.name or row.id for row in shown if row.id in rows.unread]:
-            names = output.one_line(", ".join(left))
-            output.progress(f"not read yet: the logs of {names}; they may have done more than is told, ask again")
+            say_unread(left)
         if failure is not None:
             for line in output.error_lines(failure):
                 output.progress(line)
@@ -126,6 +126,17 @@ def _print_json(engine: Engine, runs: Runs, shown: Sequence[Entry]) -> None:
         )
 
 
+def say_unread(names: Sequence[str]) -> None:
+    """Say on stderr whose logs are still to be read, if any are."""
+    if names:
+        output.progress(f"{output.one_line(words.not_read(names))}; they {words.MAY_BE_MORE}, ask again")
+
+
+def log_read(row: Entry, *, is_unread: bool) -> bool | None:
+    """Whether a run's log was read to its end; None where nothing of it was noted yet."""
+    return False if is_unread else True if row.log_size is not None else None
+
+
 def run_json(row: Entry, then: Entry | None, verdict: str = "", *, is_unread: bool = False) -> dict[str, Any]:
     """Return a run as the fields of a JSON object; what is not known is null.
 
@@ -161,7 +172,7 @@ def run_json(row: Entry, then: Entry | None, verdict: str = "", *, is_unread: bo
         "loss_state": row.loss_state,
         "checkpoint_step": row.checkpoint_step,
         "log": row.log_path,
-        "log_read": False if is_unread else True if row.log_size is not None else None,
+        "log_read": log_read(row, is_unread=is_unread),
         "changed": _changed_json(row, then),
         "note": row.remark or None,
         "why": _whys(row) | (_unread_whys(row) if is_unread else {}),
@@ -189,7 +200,7 @@ def differences(items: Sequence[Change]) -> dict[str, Any]:
 def _unread_whys(row: Entry) -> dict[str, str]:
     """Say of each `null` of a run whose log is still to be read that it may be told later."""
     lacking = {"tok_s": row.steady_tok_s is None, "step": row.last_step is None, "peak_bytes": not row.peaks}
-    return {field: "its log was not read yet: ask again" for field, is_lacking in lacking.items() if is_lacking}
+    return {field: UNREAD_WHY for field, is_lacking in lacking.items() if is_lacking}
 
 
 def _whys(row: Entry) -> dict[str, str]:

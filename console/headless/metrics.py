@@ -9,6 +9,7 @@ from typing import Any
 
 from console.config import Target
 from console.headless import output
+from console.headless.history import UNREAD_WHY, log_read, say_unread
 from console.headless.session import can_look, deadline_after, opened, settled
 from console.history.entry import Entry
 from console.history.samples import Curves
@@ -37,14 +38,16 @@ async def _metrics(name: str, target: Target, which: str | None, timeout_s: floa
         if wanted is None:
             raise ConsoleError(Reason.NOTHING_RUNS, "no run of ours is known on this target", Exit.NOTHING_RUNS)
         row, curves = await engine.archive.run(wanted)
+        is_unread = row.id in engine.archive.unread
         match form:
             case "json":
-                output.emit_json(_object(name, row, curves, engine.now()))
+                output.emit_json(_object(name, row, curves, engine.now(), is_unread=is_unread))
             case "csv":
                 _write_csv(row, curves)
             case _:
                 for line in _table(row, curves):
                     output.say(line)
+        say_unread([row.name or row.id] if is_unread else [])
         return Exit.OK
 
 
@@ -52,14 +55,16 @@ def _at(row: Entry, since_s: float) -> str | None:
     return output.utc(row.first_step_wall + since_s) if row.first_step_wall is not None else None
 
 
-def _object(target: str, row: Entry, curves: Curves, now: float) -> dict[str, Any]:
-    whys = {} if curves.digests else {"series": "no curve of it is kept: it was not watched, or had to make room"}
+def _object(target: str, row: Entry, curves: Curves, now: float, *, is_unread: bool) -> dict[str, Any]:
+    lacking = UNREAD_WHY if is_unread else "no curve of it is kept: it was not watched, or had to make room"
+    whys = {} if curves.digests else {"series": lacking}
     return {
         "target": target,
         "run": row.name or None,
         "id": None if row.is_log_only else row.id,
         "first_step_at": output.utc(row.first_step_wall),
         "tok_s": {"steady": row.steady_tok_s, "mad": row.steady_mad, "n": row.steady_n, "scope": row.scope},
+        "log_read": log_read(row, is_unread=is_unread),
         "series": {name: _series(name, digest) for name, digest in curves.digests.items()},
         "why": whys,
         "at": output.utc(now),

@@ -9,6 +9,7 @@ import difflib
 import shlex
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,6 +17,8 @@ from console.catalogue import ENTRIES
 from console.history.entry import CLEARED, KEPT, Entry
 from console.model import Change, PastRun, Stage
 from console.state.changes import changes
+
+MAY_BE_MORE: Final = "may have done more than is told"
 
 
 class Sign(StrEnum):
@@ -175,3 +178,10 @@ def _replaced(gone: str, came: str, name: str) -> str:
 
 def _value(value: str | None) -> str:
     return "(unset)" if value is None else value
+
+
+def not_read(names: Sequence[str]) -> str:
+    """Say of runs that are over whose logs, or keepers' notes, are still to be read; empty where there are none."""
+    if not names:
+        return ""
+    return f"not read yet: the logs of {', '.join(names)}"

@@ -101,9 +101,16 @@ def test_history_tells_of_a_run_whose_log_was_not_read_yet(
     with monkeypatch.context() as patch:
         patch.setattr(Unwatched, "update", none_read)
         unread = console("history", "-n", "2", "--json")
+        curves, table = console("metrics", "--run", two_runs[0], "--json"), console("metrics", "--run", two_runs[1])
+        both = console("compare", two_runs[1], two_runs[0], "--json")
 
     assert f"not read yet: the logs of {two_runs[0]};" in unread.err
     assert [row["log_read"] for row in ndjson(unread.out)] == [None, False]
+    assert f"not read yet: the logs of {two_runs[0]};" in curves.err
+    assert curves.json["log_read"] is False
+    assert "not read yet" not in table.err
+    assert f"not read yet: the logs of {two_runs[0]};" in both.err
+    assert both.json["log_read"] == {"a": None, "b": False}
 
     def is_read() -> bool:
         told = console("history", "-n", "2", "--json")

@@ -55,6 +55,27 @@ def beside(**changes: object) -> Beside:
 # -- the table --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_table_says_whose_log_was_not_read_yet(width: int) -> None:
+    listed = replace(LISTED, unread=frozenset({"r-0040"}))
+
+    view = table(width, runs=listed)
+
+    assert "not read yet: the" in text_of(view[0])
+    assert role_of(view, "not read yet") is Role.WARN
+    assert all(width_of(line) <= width for line in view)
+    assert "not read yet" not in as_text(table(width))
+
+
+def test_run_whose_log_was_not_read_yet_may_have_done_more() -> None:
+    place = next(index for index, row in enumerate(LISTED.rows) if row.id == "r-0040")
+    chosen = replace(LISTED, cursor=place, unread=frozenset({"r-0040"}))
+
+    shown = as_text(RunsPainter(LOOK).paint(fixtures.HEALTHY, chosen, None, 120, 40).body)
+
+    assert "not read yet: the run may have done more than is told" in shown
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [

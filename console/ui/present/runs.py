@@ -99,6 +99,8 @@ def _facts(runs: RunList, row: Entry) -> list[tuple[str, str, Role]]:
         facts.append(("by", who, Role.DIM))
     if row.log_path:
         facts.append(("log", row.log_path, Role.DIM))
+    if row.id in runs.unread:
+        facts.append(("", f"not read yet: the run {history.MAY_BE_MORE}", Role.WARN))
     return facts
 
 

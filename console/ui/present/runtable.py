@@ -22,6 +22,7 @@ _GIB = 1024.0**3
 _MARK_CELLS = 5
 _LEAST_FREE = 14
 _LONGEST_NAME, _LONGEST_END = 22, 26
+_LONGEST_UNREAD = 44
 
 
 class RunList(Struct, frozen=True, kw_only=True):
@@ -42,6 +43,8 @@ class RunList(Struct, frozen=True, kw_only=True):
     """False: there may be logs of earlier runs that nobody has looked at yet."""
     """The ledger has answered."""
     complaint: str = ""
+    unread: frozenset[str] = frozenset()
+    """Ids of runs that are over and whose logs are still to be read."""
 
     @property
     def at_cursor(self) -> Entry | None:
@@ -97,6 +100,8 @@ def _title(runs: RunList, width: int, look: Look) -> Line:
     for letter, run, role in (("A", runs.find(runs.a), Role.TARGET), ("B", runs.find(runs.b), Role.DRAFTER)):
         if run is not None:
             facts.append((Span(f"{letter} ", role, True), strong(name_of(run))))
+    if left := [words.one_line(row.name or row.id) for row in runs.rows if row.id in runs.unread]:
+        facts.insert(0, (Span(clip(history.not_read(left), min(_LONGEST_UNREAD, max(20, width - 44))), Role.WARN),))
     hint = faint("space marks A, B") if runs.rows and not (runs.a and runs.b) else faint("space unmarks")
     return title(f"runs on {runs.target}", facts, hint if runs.rows else None, width, look)
 

@@ -44,6 +44,7 @@ class RunsScreen(TargetScreen):
         self._painter = RunsPainter(self.look)
         self._curve, self._by_step = Curve.TOK_S, False
         self._read, self._complaint = False, ""
+        self._unread: frozenset[str] = frozenset()
         self._logs_read, self._loading, self._waited = False, False, 0
 
     def compose(self) -> ComposeResult:
@@ -86,7 +87,7 @@ class RunsScreen(TargetScreen):
         return RunList(
             rows=self._rows, cursor=self._cursor, a=marks[0], b=marks[1], live=snapshot.run_id,
             verdict=str(snapshot.verdict), me=snapshot.operator, target=snapshot.target, read=self._read,
-            logs_read=self._logs_read, complaint=self._complaint,
+            logs_read=self._logs_read, complaint=self._complaint, unread=self._unread,
         )  # fmt: skip
 
     @property
@@ -124,7 +125,7 @@ class RunsScreen(TargetScreen):
             self._complaint = words.one_line(error.detail or str(error.reason))
         else:
             self._complaint, self._read, self._logs_read = "", True, runs.logs_read
-            self._rows = runs.rows
+            self._rows, self._unread = runs.rows, runs.unread
             self._set_pair(marked)
             if self._chosen is None and self._rows:
                 self._chosen = self._rows[0].id
