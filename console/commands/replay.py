@@ -36,11 +36,12 @@ def replay(what: str, target: str | None, **options: Any) -> int:
     as_json, timeout_s = options.pop("as_json"), options.pop("timeout")
     if path is None:
         require_terminal(f"dflash-console replay {what} --export FILE")
+    env: dict[str, str] = {}
     if Path(what).is_file():
         tape = work.from_file(Path(what))
     else:
         name, chosen = choose(target, options)
-        tape = work.from_host(name, chosen, what, timeout_s)
+        tape, env = work.from_host(name, chosen, what, timeout_s), chosen.env
     if path is not None:
-        return work.export(tape, path, as_json=as_json)
+        return work.export(tape, path, env=env, as_json=as_json)
     return work.play(tape, speed=speed, ascii_only=ascii_only, light=light)

@@ -7,8 +7,9 @@ written into a file is scrubbed: same lengths, so that the log's offsets go on m
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -269,9 +270,12 @@ def _gpu(row: list[int | None], kind: list[Any] | None, held: list[int]) -> prot
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def save(tape: Tape, path: Path) -> int:
-    """Write a tape into a new file of ours alone, secrets taken out; return its size. Raises: ConsoleError."""
-    raw = msgspec.json.encode(_scrubbed(tape)) + b"\n"
+def save(tape: Tape, path: Path, secrets: Sequence[str] = ()) -> int:
+    """Write a tape into a new file of ours alone, secrets taken out; return its size. Raises: ConsoleError.
+
+    `secrets`: values that must not stand anywhere, the longest first.
+    """
+    raw = msgspec.json.encode(_scrubbed(tape, secrets)) + b"\n"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -292,32 +296,50 @@ def load(path: Path) -> Tape:
     return tape
 
 
-def _scrubbed(tape: Tape) -> Tape:
-    from console.host.scrub import scrub  # its expressions are not needed at every start
+def _scrubbed(tape: Tape, secrets: Sequence[str]) -> Tape:
+    """Every word of a tape, wherever it stands: what is added to a record later is scrubbed, too."""
+    from console.host import scrub  # its expressions are not needed at every start
 
     run = tape.run
-    clean = replace(
-        run,
-        argv=tuple(scrub(each) for each in run.argv),
-        env={name: value if value.startswith("hmac:") else _same_length(value) for name, value in run.env.items()},
-        note=scrub(run.note),
-        detail=scrub(run.detail),
-    )
-    records = tuple(replace(each, detail=scrub(each.detail)) if each.detail else each for each in tape.records)
-    pieces = tuple(Piece(each.offset, _lines(each.text, _same_length)) for each in tape.log)
-    return replace(tape, run=clean, records=records, log=pieces)
+    env = {name: scrub.scrub(f"{name}={value}", secrets)[len(name) + 1 :] for name, value in run.env.items()}
+    plain = msgspec.to_builtins(replace(tape, log=(), run=replace(run, argv=(), env={})))
+    clean = msgspec.convert(_walked(plain, lambda text: scrub.scrub(text, secrets)), Tape)
+    pieces = tuple(Piece(each.offset, _log_text(each.text, secrets)) for each in tape.log)
+    return replace(clean, log=pieces, run=replace(clean.run, argv=scrub.words(run.argv, secrets), env=env))
 
 
-def _lines(text: str, change: Callable[[str], str]) -> str:
-    return "\n".join(change(line) for line in text.split("\n"))
+def _walked(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return {key: _walked(each, change) for key, each in value.items()}
+        case list() | tuple():
+            return [_walked(each, change) for each in value]
+    return value
 
 
-def _same_length(line: str) -> str:
+# Of a key that is cut, as many lines as look like one: the words alone must not take the rest of the log along.
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"
+    r"(?:.{0,16384}?-----END [A-Z ]{0,40}PRIVATE KEY-----|(?:[^\n]{0,200}\n[^\n]{0,80}[A-Za-z0-9+/=]{32,})*)",
+    re.S,
+)
+
+
+def _log_text(text: str, secrets: Sequence[str]) -> str:
+    """Scrub a log and keep the length of each line."""
+    if "PRIVATE KEY" in text:
+        text = _PRIVATE_KEY.sub(lambda found: re.sub(r"[^\r\n]", "*", found.group()), text)
+    return "\n".join(_same_length(line, secrets) for line in text.split("\n"))
+
+
+def _same_length(line: str, secrets: Sequence[str]) -> str:
     """Scrub a line of bytes and keep its length."""
     from console.host.scrub import scrub
 
     readable = line.encode("latin-1", "replace").decode("utf-8", "surrogateescape")
-    clean = scrub(readable)
+    clean = scrub(readable, secrets)
     if clean == readable:
         return line
     written = clean.encode("utf-8", "surrogateescape").decode("latin-1")

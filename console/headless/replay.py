@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from console.config import Target
 from console.engine.tape import Tape, load, save
 from console.headless import output
 from console.headless.session import deadline_after, first_word, opened
+from console.host import scrub
 from console.reasons import Exit
 
 
@@ -28,9 +30,9 @@ async def _fetch(name: str, target: Target, run: str, timeout_s: float | None) -
         return await engine.tape_of(run)
 
 
-def export(tape: Tape, path: Path, *, as_json: bool) -> int:
-    """Write the recording into a new file, secrets taken out."""
-    size = save(tape, path)
+def export(tape: Tape, path: Path, *, env: Mapping[str, str], as_json: bool) -> int:
+    """Write the recording into a new file, secrets taken out: what looks like one, and those of the config's `env`."""
+    size = save(tape, path, scrub.values_of([env]))
     samples = sum(1 for each in tape.records if each.k == "gpu")
     fields: dict[str, Any] = {"path": str(path), "bytes": size, "run": tape.run.name, "id": tape.run.id}
     if as_json:

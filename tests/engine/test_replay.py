@@ -203,6 +203,58 @@ def test_a_recording_is_written_privately_once_and_without_secrets(tmp_path: Pat
         save(tape(), path)
 
 
+KEY_LINES = "".join(f"{letter * 64}\n" for letter in "QRS") + "Tail==\n"
+BLOCK = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{KEY_LINES}-----END OPENSSH PRIVATE KEY-----\n"
+
+
+def exported(one: Tape, path: Path, *secrets: str) -> tuple[str, Tape]:
+    save(one, path, secrets)
+    return path.read_text(), load(path)
+
+
+def test_a_secret_is_taken_out_wherever_it_stands(tmp_path: Path) -> None:
+    """In the words of a command line, an environment, a note, a stage and the log; by name, shape, or known value."""
+    log = f"+ git clone https://ops:hunter2hunter2@host/x\n{BLOCK}using plainword77\nstep 1 | loss 2.5\n"
+    stages = tape().run.stages | {"cache": HostStage(state="failed", evidence="token=hunter2hunter2")}
+    run = replace(
+        tape().run,
+        argv=("python", "t.py", "--hf-token", "hunter2hunter2", "--steps", "60"),
+        env={"DB_PASS": "hunter2hunter2", "URL": "https://a:hunter2hunter2@b", "LEVEL": "3", "HF_TOKEN": "hmac:ab12"},
+        note="with password=hunter2hunter2",
+        stages=stages,
+    )
+    one = tape(run=run, log=(Piece(0, log),), log_bytes=len(log), label="plainword77")
+
+    text, again = exported(one, tmp_path / "x", "plainword77")
+
+    assert "hunter2" not in text
+    assert "plainword77" not in text
+    assert "QQQQ" not in text
+    assert "Tail" not in text
+    assert again.run.argv == ("python", "t.py", "--hf-token", "[hidden]", "--steps", "60")
+    assert again.run.env == {
+        "DB_PASS": "[hidden]",
+        "URL": "https://a:[hidden]@b",
+        "LEVEL": "3",
+        "HF_TOKEN": "hmac:ab12",
+    }
+    kept = again.log[0].text
+    assert [len(line) for line in kept.split("\n")] == [len(line) for line in log.split("\n")]
+    assert kept.endswith("step 1 | loss 2.5\n")
+    assert again.run.exit == one.run.exit
+    assert again.records == one.records
+
+
+def test_a_private_key_that_is_cut_takes_only_its_own_lines_along(tmp_path: Path) -> None:
+    log = BLOCK.partition("Tail")[0] + "step 1 | loss 2.5\n"
+
+    _, again = exported(tape(log=(Piece(0, log),), log_bytes=len(log)), tmp_path / "x")
+
+    assert "QQQQ" not in again.log[0].text
+    assert "SSSS" not in again.log[0].text
+    assert again.log[0].text.endswith("step 1 | loss 2.5\n")
+
+
 def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("{}")
     (tmp_path / "y").write_text('{"schema": 9, "target": "t", "made_at": 1, "run": {"id": "r"}}')

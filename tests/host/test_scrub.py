@@ -42,6 +42,20 @@ def test_what_has_the_shape_of_a_key_is_hidden(secret: str, around: str) -> None
         "https://user:hunter22@host/path",
         "postgres://svc:hunter22@db:5432/x",
         "password='hunter22 with spaces'",
+        "https://hunter22@github.com/org/repo.git",
+        "https://user:p@hunter22@host/path",
+        "redis://:hunter22@db:6379",
+        "https://blob.example/x?sv=2024&sig=hunter22",
+        "GET /x?X-Amz-Signature=hunter22",
+        "Authorization: token hunter22",
+        "authorization: bearer hunter22",
+        "Set-Cookie: session=hunter22",
+        "+ wandb login --relogin hunter22",
+        "+ curl -fsS -u ops:hunter22 https://host",
+        r"{\"password\": \"hunter22\"}",
+        "GITHUB_PAT=hunter22",
+        "PGPASS=hunter22",
+        "https://hooks.slack.com/services/T000/B000/hunter22",
     ],
 )
 def test_what_is_named_a_secret_is_hidden(text: str) -> None:
@@ -75,6 +89,12 @@ def test_a_private_key_is_hidden_whole_also_when_it_is_cut() -> None:
         "https://huggingface.co/models?x=1",
         "10.1.2.6:22",
         "pass 3 of 5",
+        "a basic configuration",
+        "signature (a: int) -> int",
+        "wandb: Run data is saved locally",
+        "curl https://host:8080/x",
+        "ssh://git@host/x",
+        "https://host/a@2x.png",
         "KeyError: 'target_layer_ids'",
     ],
 )
@@ -113,3 +133,9 @@ def test_much_text_is_scrubbed_in_time() -> None:
     scrub.scrub(text)
 
     assert time.process_time() - began < 5.0
+
+
+def test_a_word_of_a_command_line_is_hidden_by_the_option_before_it() -> None:
+    argv = ("python", "train.py", "--hf-token", "plain", "--password", "p1 2", "--tokens", "4096", "-v", "x", "--lr=3")
+
+    assert scrub.words(argv) == (*argv[:3], "[hidden]", "--password", "[hidden]", *argv[6:])
