@@ -61,6 +61,8 @@ class Agent:
         self._expires = time.monotonic() + LEASE_S
         self._over = False
         self._armed_at = self._armed_for = float("-inf")
+        self._poll = select.poll()
+        self._polled: Any = None
         self._watcher: Optional[watcher.Watcher] = None
         self._launches = launches.Launches(self._replies, self._expect_change)
         self._compiling = launches.Compiling()
@@ -103,16 +105,18 @@ class Agent:
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def _wait(self) -> Set[int]:
-        poll = select.poll()
-        poll.register(self._stdin, select.POLLIN)
-        if self._out.waiting_bytes:
-            poll.register(self._stdout, select.POLLOUT)
         jobs = [*self._questions.jobs(), *self._compiling.jobs()]
         watched = self._watcher.fds() if self._watcher else ()
-        for fd in [*watched, *self._log.fds(), *(job.fd for job in jobs)]:
-            poll.register(fd, select.POLLIN)
+        wanted = [*watched, *self._log.fds(), *(job.fd for job in jobs)], bool(self._out.waiting_bytes)
+        if wanted != self._polled:
+            self._poll, self._polled = select.poll(), wanted
+            self._poll.register(self._stdin, select.POLLIN)
+            if wanted[1]:
+                self._poll.register(self._stdout, select.POLLOUT)
+            for fd in wanted[0]:
+                self._poll.register(fd, select.POLLIN)
         timeout_s = max(0.0, self._due() - time.monotonic())
-        return {fd for fd, _ in poll.poll(timeout_s * 1000)}
+        return {fd for fd, _ in self._poll.poll(timeout_s * 1000)}
 
     def _due(self) -> float:
         now = time.monotonic()

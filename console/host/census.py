@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import AbstractSet, Callable, Set
 
-from . import procfs
+from . import listing, procfs
 
 WHOLE_S = 60.0
 """All are looked at again after this: a number may have been given to another process meanwhile.
@@ -23,6 +23,7 @@ class Census:
     """The members of one tree, as of the last `take`. Another tree wants another census."""
 
     def __init__(self) -> None:
+        self._listing = listing.Listing()
         self._members: Set[int] = set()
         self._strangers: Set[int] = set()
         self._fresh: Set[int] = set()
@@ -38,12 +39,12 @@ class Census:
             self._whole_at = now
             self._strangers = set()
         self._strangers -= named
-        pids = set(procfs.all_pids())
+        pids = self._listing.pids()
         found = {pid: procfs.read_stat(pid) for pid in pids - self._strangers}
         table = {pid: stat for pid, stat in found.items() if stat is not None}
         members = choose(table)
         outside = set(table) - members
-        self._strangers = (self._strangers & pids) | (outside & self._fresh)
+        self._strangers = {*(self._strangers & pids), *(outside & self._fresh)}
         self._fresh = outside
         self._members = members
         return {pid: table[pid] for pid in members if pid in table}

@@ -230,12 +230,16 @@ def _become_small(commands: int, out: int) -> None:
 
 
 def _sample_forever(commands: int, out: int, simulated: Optional[str], interval_s: float, crumb: mmap.mmap) -> None:
+    crumbs: Dict[str, bytes] = {}
+
     def told(call: str) -> None:
-        crumb[:] = call.encode("ascii", "replace")[: _CRUMB_BYTES - 1].ljust(_CRUMB_BYTES, b"\0")
+        if call not in crumbs:
+            crumbs[call] = call.encode("ascii", "replace")[: _CRUMB_BYTES - 1].ljust(_CRUMB_BYTES, b"\0")
+        crumb[:] = crumbs[call]
 
     from . import gpusource  # what it needs of the standard library takes a keeper 20 ms: here nobody waits for it
 
-    sources = gpusource.Sources(simulated, told)
+    sources, in_json = gpusource.Sources(simulated, told), json.JSONEncoder(separators=(",", ":")).encode
     while True:
         began = time.monotonic()
         signal.alarm(60)  # should the parent be gone while a call hangs: end, unless in state D
@@ -243,7 +247,7 @@ def _sample_forever(commands: int, out: int, simulated: Optional[str], interval_
         signal.alarm(0)
         told("")
         answer["bt"] = _boottime()
-        os.write(out, json.dumps(answer, separators=(",", ":")).encode("ascii") + b"\n")
+        os.write(out, in_json(answer).encode("ascii") + b"\n")
         # nvidia-smi takes up to a second of CPU on eight GPUs
         pause_s = max(interval_s, 3.0) if answer["source"] == "nvidia-smi" else interval_s
         while True:

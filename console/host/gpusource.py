@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
-from . import nvidiasmi, nvml
+from . import nvidiasmi, nvml, procfs
 
 Sample = Dict[str, Any]
 Crumb = Callable[[str], None]
@@ -71,13 +71,13 @@ class Simulated:
                 lines = state.read(1 << 20).splitlines()
         except OSError as error:
             return {"source": "simulated", "why": f"{self._path}: {error.strerror}", "driver": "", "gpus": []}
-        driver, gpus, now = "", [], time.time()
+        driver, gpus, now, living = "", [], time.time(), _Living()
         for line in lines:
             if line.startswith("driver "):
                 driver = line[7:].strip()
             elif line.startswith("gpu "):
                 try:
-                    gpus.append(_simulated_gpu(line, now))
+                    gpus.append(_simulated_gpu(line, now, living))
                 except (ValueError, IndexError):
                     continue
         return {"source": "simulated", "why": "", "driver": driver, "gpus": gpus}
@@ -89,7 +89,7 @@ _NUMBERS = ("total", "used", "reserved", "util", "power_mw", "limit_mw", "temp",
 _COUNTS = ("throttle", "retired", "xid")
 
 
-def _simulated_gpu(line: str, now: float) -> Dict[str, Any]:
+def _simulated_gpu(line: str, now: float, lives: _Living) -> Dict[str, Any]:
     words = [_QUOTED.sub(r"\1\2", word) for word in _WORD.findall(line)]
     fields = dict(word.split("=", 1) for word in words[2:] if "=" in word)
     numbers = {key: _known(fields.get(key)) for key in (*_NUMBERS, *_COUNTS)}
@@ -97,7 +97,7 @@ def _simulated_gpu(line: str, now: float) -> Dict[str, Any]:
     living, dead, dead_bytes = [], 0, 0
     for entry in filter(None, fields.get("procs", "").split(",")):
         pid, used, start = (entry.split(":") + ["", ""])[:3]
-        if _lives(int(pid), _known(start)):
+        if lives[int(pid), _known(start)]:
             living.append([int(pid), _known(used)])
         else:
             dead, dead_bytes = dead + 1, dead_bytes + (_known(used) or 0)
@@ -116,10 +116,11 @@ def _known(text: Optional[str]) -> Optional[int]:
     return int(text, 0) if text and text != "?" else None
 
 
-def _lives(pid: int, start: Optional[int]) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            fields = stat.read().rpartition(b")")[2].split()
-    except OSError:
-        return False
-    return fields[0] not in (b"Z", b"X") and (start is None or int(fields[19]) == start)
+class _Living(Dict[Tuple[int, Optional[int]], bool]):
+    """Whether (pid, start) lives, asked once of each."""
+
+    def __missing__(self, who: Tuple[int, Optional[int]]) -> bool:
+        pid, start = who
+        stat = procfs.read_stat(pid)
+        self[who] = lives = stat is not None and stat.state not in "ZX" and start in (None, stat.start)
+        return lives

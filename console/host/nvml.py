@@ -9,13 +9,16 @@ from __future__ import annotations
 import glob
 import os
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 Sample = Dict[str, Any]
 Crumb = Callable[[str], None]
+Procs = Optional[List[List[Optional[int]]]]
 
 LASTING_S = 10.0
 """What an administrator changes, if anybody, and the counters of broken memory are asked anew after this."""
+PROCS_S = 5.0
+"""Who is on a GPU is asked again when its memory's use is another to the byte, else after this: two calls of seven."""
 # nvml.h: NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED.
 _LOST, _NEEDS_RESET = 15, 16
 _LOST_WORDS = {_LOST: "gone from the bus", _NEEDS_RESET: "needs a reset"}
@@ -59,6 +62,8 @@ class Nvml:
         self._lasting: Dict[int, Dict[str, Any]] = {}
         self._lasting_at = float("-inf")
         self._xids: Dict[int, int] = {}
+        self._listed: Dict[int, Tuple[int, float, Procs]] = {}
+        """The processes of each GPU, and with what use of its memory and when they were asked for."""
         self._events: Any = None
 
     def sample(self) -> Sample:
@@ -94,7 +99,7 @@ class Nvml:
     def _open(self) -> None:
         import pynvml
 
-        self._lasting, self._events, self._lost = {}, None, {}
+        self._lasting, self._events, self._lost, self._listed = {}, None, {}, {}
         self._crumb("nvmlInit")
         pynvml.nvmlInit()
         self._driver = _text(self._ask(pynvml, "nvmlSystemGetDriverVersion")) or ""
@@ -204,7 +209,7 @@ class Nvml:
             temp=ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
             sm_mhz=_told(ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM)),
             throttle=self._throttle(ask),
-            procs=self._procs(handle, index),
+            procs=self._procs_at(handle, index, getattr(memory, "used", None), bool(lasting["mig"])),
             xid=self._xids.get(index),
         )
         if lasting["mig"]:
@@ -278,7 +283,19 @@ class Nvml:
             "procs": self._procs(handle),
         }
 
-    def _procs(self, handle: Any, gpu_index: int = -1) -> Optional[List[List[Optional[int]]]]:
+    def _procs_at(self, handle: Any, index: int, used: Optional[int], is_divided: bool) -> Procs:
+        """Return who is on a GPU, as of a few seconds ago where as much of its memory is used as then.
+
+        A context takes hundreds of MiB and gives them back; in a run that steps nothing moves.
+        """
+        level, asked_at, procs = self._listed.get(index, (-1, 0.0, None))
+        now = time.monotonic()
+        if procs is None or is_divided or used != level or now - asked_at >= PROCS_S:
+            procs = self._procs(handle, index)
+            self._listed[index] = (-1 if used is None else used, now, procs)
+        return procs
+
+    def _procs(self, handle: Any, gpu_index: int = -1) -> Procs:
         # By name of the version: pynvml's own choice raises no NVMLError where a driver (before 510) lacks the third.
         for call in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"):
             found = self._ask(self._nvml, call, handle, gpu_index=gpu_index)

@@ -12,7 +12,6 @@ import errno
 import os
 import re
 import signal
-import stat as stat_bits
 import time
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set
 
@@ -21,6 +20,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 UVM = "/dev/nvidia-uvm"
 _READ_BYTES = 1 << 16
 _RECORD_BYTES = 4096  # a stat line has some 350
+_PF_KTHREAD = 0x00200000
 _SYS_PIDFD_SEND_SIGNAL, _SYS_PIDFD_OPEN = 424, 434  # the same on every architecture since Linux 5.1 / 5.3
 _SESSION_SCOPE = re.compile(r"session-[^/]+\.scope")
 
@@ -41,6 +41,8 @@ class Stat(NamedTuple):
     threads: int
     stack: int = 0
     """Where its stack starts, which is another address after each exec; 0 where we may not know."""
+    is_kernel: bool = False
+    """It is a thread of the kernel, and executes no file."""
 
 
 Table = Dict[int, Stat]
@@ -68,11 +70,18 @@ def read_stat(pid: int) -> Optional[Stat]:
         rss_bytes=int(fields[21]) * _PAGE_BYTES,
         threads=int(fields[17]),
         stack=int(fields[25]) if len(fields) > 25 else 0,
+        is_kernel=bool(int(fields[6]) & _PF_KTHREAD),
     )
 
 
 def all_pids() -> List[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def last_pid() -> Optional[int]:
+    """Return the number that our pid namespace gave out last, to a process or a thread; None where it is not told."""
+    line = _content("/proc/sys/kernel/ns_last_pid", at_once=True)
+    return int(line) if line is not None and line.strip().isdigit() else None
 
 
 def table() -> Table:
@@ -218,18 +227,6 @@ def fd_writes(pid: int, fd: int) -> bool:
 def holds_uvm(pid: int) -> bool:
     """Whether `pid` has /dev/nvidia-uvm open, as every process with a CUDA context does."""
     return UVM in fd_targets(pid).values()
-
-
-def holds_file(pid: int, dev: int, inode: int) -> bool:
-    """Whether stdout or stderr of `pid` is that file. Stats it, which can hang on a dead network filesystem."""
-    for fd in (1, 2):
-        try:
-            found = os.stat("/proc/%d/fd/%d" % (pid, fd))
-        except OSError:
-            continue
-        if (found.st_dev, found.st_ino) == (dev, inode) and stat_bits.S_ISREG(found.st_mode):
-            return True
-    return False
 
 
 def cgroup_lines(pid: int) -> List[str]:

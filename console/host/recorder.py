@@ -32,6 +32,9 @@ _SAMPLES = (_GROWTH, '{"k":"gpu"', '{"k":"proc')
 _BT = re.compile(r'"bt":([0-9.]+)')
 _MOST_PROCS = 16
 
+# Made once: with these options json.dumps would make an encoder for each line.
+_words = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class Recorder:
     """Appends lines and keeps the file below its bound. A full disk loses lines, never the run."""
@@ -42,6 +45,7 @@ class Recorder:
         self._last_log_size: Optional[int] = None
         self._kinds: Any = None
         self._named: Set[Tuple[int, int]] = set()
+        self._descriptor = -1
 
     def log(self, size: int) -> None:
         """Record the log's size if it changed since the last call."""
@@ -82,20 +86,25 @@ class Recorder:
     def exit(self, detail: str) -> None:
         self._append({"k": "exit", **_now(), "detail": detail})
 
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
     def _append(self, line: Dict[str, Any]) -> None:
-        raw = json.dumps(line, separators=(",", ":")).encode("utf-8", "surrogateescape") + b"\n"
+        raw = _words(line).encode("utf-8", "surrogateescape") + b"\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            descriptor = os.open(self._path, flags, 0o600)
-            try:
-                os.write(descriptor, raw)
-                size = os.fstat(descriptor).st_size
-            finally:
-                os.close(descriptor)
-            if size > self._max_bytes:
+            if self._descriptor < 0:
+                self._descriptor = os.open(self._path, flags, 0o600)
+            os.write(self._descriptor, raw)
+            found = os.fstat(self._descriptor)
+            if found.st_size > self._max_bytes:
                 self._thin()
+            if found.st_size > self._max_bytes or not found.st_nlink:
+                self._close()  # what is there under that name now is another file
         except OSError:
-            pass
+            self._close()
 
     def _thin(self) -> None:
         with open(self._path, encoding="utf-8", errors="surrogateescape") as file:

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import traceback
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Set, Tuple
 
 from . import (
     exitrecord,
@@ -38,6 +38,9 @@ _LOG_S, _LOG_OLD_S = 0.25, 1.0
 _SCAN_NEW_S, _SCAN_S, _SCAN_OLD_S = 0.1, 1.0, 10.0
 _NEW_S = 2.0
 _CUDA_OLD_S = 10.0
+_EARLY_S = 0.5
+_SILENT_S, _SILENT_AGAIN_S = 1.5, 0.5
+"""A sampler that says nothing is asked why not after so long, and then again and again."""
 _MOST_PROCS = 32
 """Of a run with more processes these are recorded: 15 us each, once a second."""
 _OOM_S = 5.0
@@ -84,6 +87,8 @@ class Vigil:
         self._judge_at = float("-inf")
         self._due.update(scan=0.0, prune=procfs.boottime() + _PRUNE_AFTER_S)
         self._wakeup = _wakeup_pipe()
+        self._poll = select.poll()
+        self._polled: Tuple[int, ...] = ()
 
     def run(self) -> None:
         """Return when nothing of the run is left and its exit record is written."""
@@ -96,12 +101,15 @@ class Vigil:
                 time.sleep(1.0)
 
     def _step(self) -> bool:
-        self._wait()
+        ready = self._wait()
         now = procfs.boottime()
+        # With a sample, what is due soon is done, too: to be woken up costs more than to look.
+        sampled = self._gpus.sampler.fileno() in ready
         ended = self._tree.reap()
-        if self._is_due("scan", now, self._scan_every(now)) or ended:
+        if self._is_due("scan", now, self._scan_every(now), sampled) or ended:
             self._scan(thorough=bool(ended))
-        self._obey()
+        if self._control.fileno() in ready:
+            self._obey()
         if self._job is not None and not self._job.done:
             self._drive(self._job)
             self._tree.reap()
@@ -110,30 +118,40 @@ class Vigil:
             return True
         self._tell_early_end()
         self._judge_start(now)
-        self._sample(now)
+        self._look(now, sampled)
+        if self._is_due("gpus", now, _SILENT_AGAIN_S) or sampled:
+            self._due["gpus"] = now + (_SILENT_S if sampled else _SILENT_AGAIN_S)
+            self._sample(now)
         return False
 
     # -- waiting --
 
-    def _wait(self) -> None:
-        poll = select.poll()
-        for descriptor in (self._wakeup, self._control.fileno(), self._gpus.sampler.fileno()):
-            if descriptor >= 0:
-                poll.register(descriptor, select.POLLIN)
+    def _wait(self) -> Set[int]:
+        """Wait for what is due next; return the descriptors on which something has come before."""
+        fds = (self._wakeup, self._control.fileno(), self._gpus.sampler.fileno())
+        if fds != self._polled:
+            self._poll, self._polled = select.poll(), fds
+            for descriptor in fds:
+                if descriptor >= 0:
+                    self._poll.register(descriptor, select.POLLIN)
         now = procfs.boottime()
         due = min(self._due.values(), default=now)
         if self._starting:
             due = min(due, self._spawned.bt + self._start_s)
         if self._job is not None and not self._job.done:
             due = min(due, now + _JOB_STEP_S)
-        poll.poll(max(0.0, min(due - now, 5.0)) * 1000)
-        try:
-            os.read(self._wakeup, 4096)
-        except BlockingIOError:
-            pass
+        ready = {descriptor for descriptor, _ in self._poll.poll(max(0.0, min(due - now, 5.0)) * 1000)}
+        if self._wakeup in ready:
+            try:
+                os.read(self._wakeup, 4096)
+            except BlockingIOError:
+                pass
+        return ready
 
-    def _is_due(self, what: str, now: float, every_s: float) -> bool:
-        if now < self._due.get(what, 0.0):
+    def _is_due(self, what: str, now: float, every_s: float, early: bool = False) -> bool:
+        """Whether it is time. `early`: also where half of `every_s`, and a moment at most, is left until then."""
+        slack_s = min(every_s / 2, _EARLY_S) if early else 0.0
+        if now < self._due.get(what, 0.0) - slack_s:
             return False
         self._due[what] = now + every_s
         return True
@@ -338,13 +356,15 @@ class Vigil:
 
     # -- sampling --
 
-    def _sample(self, now: float) -> None:
-        if self._is_due("log", now, _LOG_S if self._young(now) else _LOG_OLD_S):
+    def _look(self, now: float, sampled: bool) -> None:
+        if self._is_due("log", now, _LOG_S if self._young(now) else _LOG_OLD_S, sampled):
             self._record.log(self._log.size())
-        if self._is_due("oom", now, _OOM_S):
+        if self._is_due("oom", now, _OOM_S, sampled):
             self._memory.take()
         if self._is_due("prune", now, _PRUNE_S):
             prune.prune(self._asked.target_dir, os.path.basename(self._asked.run_dir))
+
+    def _sample(self, now: float) -> None:
         sample = self._gpus.poll()
         if sample is None:
             return

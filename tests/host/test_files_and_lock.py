@@ -254,6 +254,30 @@ def test_recorder_stays_within_its_bound_and_keeps_stages(tmp_path: Path) -> Non
     assert sizes[0] < 500, "thinned, not cut off"
 
 
+def test_recorder_that_is_thinned_again_and_again_keeps_every_stage(tmp_path: Path) -> None:
+    record = recorder.Recorder(str(tmp_path), max_bytes=24_000)
+
+    for turn in range(150):
+        for size in range(5):
+            record.log(5 * turn + size)
+        record.stage("killing", "active", str(turn))
+
+    lines = [json.loads(line) for line in (tmp_path / recorder.NAME).read_text().splitlines()]
+    assert len([line for line in lines if line["k"] == "log"]) < 700  # it was thinned
+    assert [line["detail"] for line in lines if line["k"] == "stage"] == [str(turn) for turn in range(150)]
+
+
+def test_recorder_whose_file_is_taken_away_begins_another(tmp_path: Path) -> None:
+    record, path = recorder.Recorder(str(tmp_path)), tmp_path / recorder.NAME
+    record.log(1)
+    path.unlink()
+
+    for size in (2, 3, 4):
+        record.log(size)
+
+    assert [json.loads(line)["size"] for line in path.read_text().splitlines()] == [3, 4]
+
+
 def test_secrets_are_kept_as_hashes_that_show_a_change(tmp_path: Path) -> None:
     key = secretenv.state_key(str(tmp_path))
     before = secretenv.masked({"WANDB_API_KEY": "one", "PLAIN": "x"}, key)

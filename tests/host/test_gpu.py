@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from console.host import gpu, gpusource, gpuwatch, nvidiasmi, procfs
+from console.host import gpu, gpusource, gpuwatch, nvidiasmi, nvml, procfs
 from tests.host.agentprocess import awaited
 from tests.nvml import build
 
@@ -328,6 +328,57 @@ def test_a_gpu_that_is_missing_when_the_driver_is_opened_again_keeps_its_row_and
     assert [each["i"] for each in after["gpus"]] == [0, 1, 2]
     assert [each["uuid"] for each in after["gpus"]] == ["GPU-sim-0", "GPU-sim-1", "GPU-sim-2"]
     assert after["gpus"][1]["lost"] == "gone from the bus"
+
+
+_ASKED = """
+import json, os, sys
+from console.host import nvml
+
+class Clock:
+    now = 100.0
+    def monotonic(self):
+        return self.now
+
+calls, nvml.time = [], Clock()
+source = nvml.Nvml(calls.append)
+for step in json.loads(sys.argv[1]):
+    nvml.time.now += step["after_s"]
+    with open(os.environ["FAKE_NVML_STATE"], "w") as state:
+        state.write(step["state"])
+    calls.clear()
+    (told,) = source.sample()["gpus"]
+    print(json.dumps([calls.count("nvmlDeviceGetComputeRunningProcesses_v3"), told["procs"]]))
+"""
+
+
+@needs_compiler
+def test_who_is_on_a_gpu_is_asked_when_its_memory_moves_and_every_few_seconds(library: Path, state: Any) -> None:
+    me, gone = f"{os.getpid()}:{70 * GIB}", ""
+    seen: list[tuple[float, float, str]] = [
+        (1.0, 71, me),
+        (1.0, 71, me),
+        (1.0, 1, gone),
+        (1.0, 71, me),
+        (1.0, 71, gone),
+        (nvml.PROCS_S, 71, gone),
+    ]
+    steps = [{"after_s": after, "state": "driver 550.90.07\n" + state_line(0, used, who)} for after, used, who in seen]
+    unknown = state_line(0, 71, me).replace(f"used={71 * GIB}", "used=?")
+    steps += [{"after_s": 1.0, "state": "driver 550.90.07\n" + unknown}] * 2
+    env = {**os.environ, "LD_LIBRARY_PATH": str(library.parent), "FAKE_NVML_STATE": str(state())}
+
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKED, json.dumps(steps)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    mine = [[os.getpid(), 70 * GIB]]
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert told == [[1, mine], [0, mine], [1, []], [1, mine], [0, mine], [1, []], [1, mine], [1, mine]]
 
 
 _LIVELY = ("nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates")

@@ -29,6 +29,7 @@ def others(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """The only processes that the machine has: what else runs here must not decide a test."""
     pids: set[int] = set()
     monkeypatch.setattr(procfs, "all_pids", lambda: sorted(pids))
+    monkeypatch.setattr(procfs, "last_pid", lambda: None)
     return pids
 
 
@@ -50,6 +51,24 @@ def test_new_python_is_looked_for_twice_and_then_known(others: set[int]) -> None
         answers = [newcomers.may_be_runs(2.0 + turn, set()) for turn in range(4)]
 
     assert answers == [True, True, False, False]
+
+
+def test_thread_of_the_kernel_is_asked_once_what_it_is(others: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    thread = procfs.Stat(7, "pt_kernel", "I", 2, 0, 0, 20, 0, 0, 0, 1, is_kernel=True)
+
+    def exe(pid: int) -> str:
+        asked.append(pid)
+        return ""
+
+    monkeypatch.setattr(procfs, "exe", exe)
+    monkeypatch.setattr(procfs, "read_stat", lambda pid: thread)
+    others.add(7)
+    newcomers = Newcomers()
+
+    answers = [newcomers.may_be_runs(float(second), set()) for second in range(4)]
+
+    assert (answers, asked) == ([False] * 4, [7])
 
 
 def test_workers_of_a_known_run_are_not_looked_for(others: set[int]) -> None:

@@ -43,6 +43,19 @@ def test_process_is_read_whatever_its_name(lab: Lab) -> None:
     assert procfs.argv(process.pid)[1] == "-c"
 
 
+@pytest.mark.parametrize(("flags", "is_kernel"), [(69238880, True), (2129984, True), (4194560, False)])
+def test_threads_of_the_kernel_are_told_from_processes(
+    monkeypatch: pytest.MonkeyPatch, flags: int, is_kernel: bool
+) -> None:
+    line = b"8 (kworker/R-netns) I 2 0 0 0 -1 %d 0 0 0 0 0 0 0 0 0 -20 1 0 25 0 0 18446744073709551615 0 0 0\n" % flags
+    monkeypatch.setattr(procfs, "_content", lambda path, at_once: line)
+
+    stat = procfs.read_stat(8)
+
+    assert stat is not None
+    assert (stat.comm, stat.start, stat.is_kernel) == ("kworker/R-netns", 25, is_kernel)
+
+
 def test_zombie_is_dead_and_another_start_is_another_process(lab: Lab) -> None:
     process = lab.start("sleep", "600")
     start = procfs.read_stat(process.pid).start  # type: ignore[union-attr]
