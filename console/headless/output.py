@@ -353,6 +353,7 @@ def stage_json(status: StageStatus) -> dict[str, Any]:
         fields["why"] = status.why
     if status.want is not None:
         fields |= {"k": status.have, "n": status.want, "missing": list(status.missing)}
+        fields |= {"missing_parts": list(status.missing_parts)} if status.missing_parts else {}
     return fields
 
 

@@ -67,5 +67,7 @@ class StageStatus(Struct, frozen=True, kw_only=True):
     want: int | None = None
     missing: tuple[int, ...] = ()
     """GPUs that hold no context yet (stage CUDA only)."""
+    missing_parts: tuple[str, ...] = ()
+    """MIG instances that hold none yet, in their place: `0:2` is part 2 of GPU 0."""
     noted: bool = False
     """`ended_at` is what the keeper noted, the same for every console; else when this one saw it."""

@@ -150,6 +150,7 @@ def _stage(now: Snapshot, status: StageStatus) -> Happening:
     fields: dict[str, Any] = {"stage": str(status.stage), "state": str(status.state), "evidence": evidence}
     if status.want is not None:
         fields |= {"k": status.have, "n": status.want, "missing": list(status.missing)}
+        fields |= {"missing_parts": list(status.missing_parts)} if status.missing_parts else {}
     return Happening(
         at=min(now.at, known_at) if known_at is not None else now.at, kind=Kind.STAGE, severity=severity, fields=fields,
         text=f"{status.stage.label}{took}: {word}{evidence}".rstrip(": "),

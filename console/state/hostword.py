@@ -95,13 +95,13 @@ def missing_gpus(state: TargetState, have: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _missing_parts(state: TargetState, have: Collection[str]) -> tuple[str, ...]:
-    """Return the MIG instances that CUDA_VISIBLE_DEVICES names to the run, and that are not among these; by name."""
+    """Return the MIG instances that CUDA_VISIBLE_DEVICES names to the run, and that are not among these: `0:2`."""
     said = state.gpus.event
     if said is None:
         return ()
     named = cuda_order(said.gpus, said.cuda_env).parts
     instances = [(gpu.i, part) for gpu in said.gpus for part in gpu.mig or ()]
-    return tuple(f"GPU {i} part {part.i}" for i, part in instances if part.uuid in named and part.uuid not in have)
+    return tuple(f"{i}:{part.i}" for i, part in instances if part.uuid in named and part.uuid not in have)
 
 
 def has_spawned(state: TargetState) -> bool:

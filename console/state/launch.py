@@ -94,7 +94,7 @@ class ContextsSeen(Struct, frozen=True, kw_only=True):
     want: int
     missing: tuple[int, ...] = ()
     missing_parts: tuple[str, ...] = ()
-    """MIG instances that the run sees and holds none on: `GPU 0 part 2`."""
+    """MIG instances that the run sees and holds none on: `0:2` is part 2 of GPU 0."""
     rule: str = ""
     bt: float | None = None
     """When they were there; None where nobody saw them come."""
@@ -265,9 +265,12 @@ def _progress(cuda: Mark) -> _Evidence:
     if not cuda.want:
         return {"evidence": "", "detail": ""}
     missing = f", not yet: {texts.ranges(cuda.missing)}" if cuda.missing else ""
-    parts = f", not yet: {', '.join(cuda.missing_parts)}" if cuda.missing_parts else ""
     counted = f"{cuda.have}/{cuda.want}"
-    return {"evidence": counted + missing, "detail": f"{counted} GPUs hold a context{missing}{parts}"}
+    if cuda.missing_parts:
+        short, named = ", ".join(cuda.missing_parts), texts.parts(cuda.missing_parts)
+        detail = f"{counted} GPUs hold a context, not yet: {named}"
+        return {"evidence": f"{counted}, not yet: {short}", "detail": detail}
+    return {"evidence": counted + missing, "detail": f"{counted} GPUs hold a context{missing}"}
 
 
 def _steps(launch: Launch, event: StepsSeen) -> Launch:

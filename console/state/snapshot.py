@@ -141,6 +141,7 @@ def _stage(state: TargetState, launch: Launch, stage: Stage, judged: Judgement) 
         have=mark.have,
         want=mark.want,
         missing=mark.missing,
+        missing_parts=mark.missing_parts,
         noted=mark.noted or stage in JOURNALLED,
     )
 

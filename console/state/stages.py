@@ -84,7 +84,7 @@ class Mark(Struct, frozen=True, kw_only=True):
     want: int | None = None
     missing: tuple[int, ...] = ()
     missing_parts: tuple[str, ...] = ()
-    """MIG instances among them, by name: `GPU 0 part 2`."""
+    """MIG instances among them, as `0:2`, part 2 of GPU 0."""
     derived: bool = False
     """A consequence, and so open to what is learned later."""
     noted: bool = False

@@ -101,6 +101,11 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(parts)
 
 
+def parts(places: Iterable[str]) -> str:
+    """`GPU 0 part 2, GPU 1 part 0` of `0:2`, `1:0`."""
+    return ", ".join(f"GPU {gpu} part {part}" for gpu, _, part in (place.partition(":") for place in places))
+
+
 def joined(*facts: str) -> str:
     """Facts in order of worth, joined as on the screens; empty ones are left out."""
     return " · ".join(fact for fact in facts if fact)

@@ -137,7 +137,7 @@ def _late(state: TargetState, launch: Launch, stage: Stage, now: float) -> Reaso
         if mark.missing:
             missing = f"GPU {texts.ranges(mark.missing)} hold no context"
         elif mark.missing_parts:
-            missing += f": none on {', '.join(mark.missing_parts)}"
+            missing += f": none on {texts.parts(mark.missing_parts)}"
     silence = stall.log_silence_s(state, now)
     silent = f"log silent {texts.span(silence)}" if silence is not None and silence >= 30 else ""
     cores = state.procs.event.cpu_cores if state.procs.event is not None else None

@@ -43,6 +43,16 @@ def test_a_context_more_is_a_stage_event_with_what_is_missing() -> None:
     (found,) = told(LAUNCHING, now)
 
     assert (found.kind, found.fields["k"], found.fields["n"], found.fields["missing"]) == (Kind.STAGE, 7, 8, [7])
+    assert "missing_parts" not in found.fields
+
+
+def test_instances_of_a_gpu_that_are_missing_are_told_in_a_field_of_their_own() -> None:
+    more = replace(LAUNCHING.stages[3], have=7, missing=(), missing_parts=("0:2",), evidence="7/8, not yet: 0:2")
+    now = replace(LAUNCHING, stages=(*LAUNCHING.stages[:3], more, LAUNCHING.stages[4]))
+
+    (found,) = told(LAUNCHING, now)
+
+    assert (found.fields["missing"], found.fields["missing_parts"]) == ([], ["0:2"])
 
 
 def test_a_failure_is_told_with_its_stage_and_its_cause() -> None:

@@ -36,12 +36,15 @@ def test_contexts_are_counted_by_the_instances_that_the_run_sees() -> None:
     cuda = story.stage(Stage.CUDA)
 
     assert (cuda.state, cuda.have, cuda.want) == (StageState.ACTIVE, 1, 2)
-    assert cuda.evidence == "1/2"
+    assert cuda.evidence == "1/2, not yet: 0:2"
     assert cuda.detail == "1/2 GPUs hold a context, not yet: GPU 0 part 2"
+
+    assert cuda.missing_parts == ("0:2",)
 
     told(story, "MIG-a", "MIG-c")
 
     assert story.stage(Stage.CUDA).state is StageState.DONE
+    assert story.stage(Stage.CUDA).missing_parts == ()
     assert [part.context for part in story.snapshot.gpus.gpus[0].parts or ()] == [True, False, True]
 
 

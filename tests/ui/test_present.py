@@ -521,6 +521,33 @@ def test_a_list_of_gpus_in_the_rail_is_whole_or_absent() -> None:
     assert "3/8, not yet: 0, 2, 4, 6, 7" in at_220
 
 
+def on_instances(*missing: str, state: StageState = StageState.ACTIVE) -> Snapshot:
+    cuda = replace(fixtures.LAUNCH[3], state=state, have=1, want=3, missing=(), missing_parts=missing)
+    launch = (*fixtures.LAUNCH[:3], cuda, fixtures.LAUNCH[4])
+    snapshot: Snapshot = replace(fixtures.LAUNCHING, stages=launch, reason=None)
+    return snapshot
+
+
+def test_instances_of_a_gpu_without_a_context_are_named_in_the_rail_as_far_as_all_fit() -> None:
+    one, two = on_instances("0:2"), on_instances("0:2", "1:0")
+
+    assert "1/3, not yet: 0:2 " in as_text(draw_rail(one, 120, LOOK, rows=3))
+    assert "1/3, not yet: 0:2, 1:0" in as_text(draw_rail(two, 160, LOOK, rows=3))
+    narrow = as_text(draw_rail(two, 100, LOOK, rows=3))
+    assert "1/3" in narrow
+    assert "not yet" not in narrow
+
+
+def test_instances_of_a_gpu_without_a_context_stand_in_the_verdict_and_below_the_gpus() -> None:
+    waiting = on_instances("0:2", "1:0")
+    late = on_instances("0:2", state=StageState.LATE)
+    below = gpu_panel(waiting, 80, 14, LOOK, narrow=False, wide=False)
+
+    assert "no context yet: GPU 0 part 2, GPU 1 part 0" in verdict_facts(waiting, LOOK).second
+    assert "GPU 0 part 2 without a context" in verdict_facts(late, LOOK).second
+    assert "GPU 0 part 2, GPU 1 part 0: no context yet" in as_text(below)
+
+
 def test_gpus_in_use_are_not_told_by_a_sample_from_before_the_end() -> None:
     failed = SNAPSHOTS["failed"]
     assert failed.run is not None

@@ -189,7 +189,9 @@ _WAITING = (StageState.ACTIVE, StageState.LATE)
 def _notes(snapshot: Snapshot) -> list[Span]:
     cuda = snapshot.stages[3]
     notes = []
-    if cuda.state in _WAITING and cuda.missing:
+    if cuda.state in _WAITING and cuda.missing_parts:
+        notes.append(Span(f"{words.parts(cuda.missing_parts)}: no context yet", Role.DIM))
+    elif cuda.state in _WAITING and cuda.missing:
         notes.append(Span(f"{words.ranges(cuda.missing)}: no context yet", Role.DIM))
     return notes + [Span(words.one_line(note.text), Role.WARN) for note in snapshot.gpus.notes]
 

@@ -64,7 +64,7 @@ def _marked(stage: StageStatus, snapshot: Snapshot) -> StageStatus:
     if reason is None or stage is not _troubled(snapshot) or reason.severity is Severity.INFO:
         return stage
     state = StageState.FAILED if reason.severity is Severity.ERROR else StageState.LATE
-    return replace(stage, state=state, evidence=reason.brief, missing=())
+    return replace(stage, state=state, evidence=reason.brief, missing=(), missing_parts=())
 
 
 def draw_rail(snapshot: Snapshot, width: int, look: Look, *, rows: int, durations: bool = True) -> View:
@@ -157,9 +157,10 @@ def _third_row(stage: StageStatus, room: int) -> Span:
 def _evidence(stage: StageStatus, room: int) -> str:
     """The evidence as far as whole parts of it fit: a list of GPUs or a size is never cut in the middle."""
     text = words.one_line(stage.evidence)
-    if stage.missing and stage.want and stage.state in (StageState.ACTIVE, StageState.LATE, StageState.UNKNOWN):
+    absent = ", ".join(stage.missing_parts) or words.ranges(stage.missing)
+    if absent and stage.want and stage.state in (StageState.ACTIVE, StageState.LATE, StageState.UNKNOWN):
         counted = f"{stage.have or 0}/{stage.want}"
-        text = f"{counted}, not yet: {words.ranges(stage.missing)}"
+        text = f"{counted}, not yet: {absent}"
         return text if cells(text) <= room else counted
     parts = text.split(", ")
     if stage.stage is Stage.KILLING and stage.state in (StageState.ACTIVE, StageState.LATE):

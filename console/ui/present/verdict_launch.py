@@ -68,7 +68,9 @@ def _launch_now(snapshot: Snapshot, stage: StageStatus) -> tuple[str, ...]:
     facts = []
     if snapshot.progress.phase and not is_stopping(snapshot):
         facts.append(f"now: {words.one_line(snapshot.progress.phase)}")
-    if stage.missing:
+    if stage.missing_parts:
+        facts.append(f"no context yet: {words.parts(stage.missing_parts)}")
+    elif stage.missing:
         facts.append(f"no context yet: GPU {words.ranges(stage.missing)}")
     if not facts and stage.evidence:
         facts.append(f"now: {words.one_line(stage.evidence)}")
@@ -81,7 +83,9 @@ def _late_facts(snapshot: Snapshot, stage: StageStatus) -> tuple[str, ...]:
     if snapshot.reason is not None and snapshot.reason.detail:
         return (words.one_line(snapshot.reason.detail),)
     facts = []
-    if stage.missing:
+    if stage.missing_parts:
+        facts.append(f"{words.parts(stage.missing_parts)} without a context")
+    elif stage.missing:
         facts.append(f"GPU {words.ranges(stage.missing)} hold no context")
     if snapshot.log.grew_at is not None:
         facts.append(f"log silent {words.whole_duration(snapshot.at - snapshot.log.grew_at)}")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from datetime import datetime, tzinfo
 
-from console.state.texts import UNKNOWN, count, duration, gib, ranges, rate, size, span
+from console.state.texts import UNKNOWN, count, duration, gib, parts, ranges, rate, size, span
 
-__all__ = ["UNKNOWN", "count", "duration", "gib", "ranges", "rate", "size", "span"]
+__all__ = ["UNKNOWN", "count", "duration", "gib", "parts", "ranges", "rate", "size", "span"]
 
 NOT_APPLICABLE = "–"
 MINUS = "−"
