@@ -1,7 +1,8 @@
 """Runs that have ended while no console was there: the ledger gets what their logs and their keepers' notes tell.
 
-Each is looked at once; one whose usual speed a console has seen for its GPUs alone. That a console has seen steps is
-not enough: one that was opened afterwards has read the end of the log, and knows of no rate of a run that is over.
+Each is looked at once; one whose usual speed a console has seen for its GPUs and the end of its log alone: what it did
+after the console had turned to the run that replaces it. That a console has seen steps is not enough: one that was
+opened afterwards has read the end of the log, and knows of no rate of a run that is over.
 """
 
 from __future__ import annotations
@@ -80,11 +81,15 @@ class Unwatched:
     async def _look_at(self, record: RunRecord, known: Entry | None, shared: set[str]) -> tuple[Entry, Curves]:
         notes, roles = await self._recorded(record.id), self._target.gpus.roles
         path = record.log.path if record.log is not None else None
-        if (known is not None and known.steady_tok_s is not None) or path is None or path in shared:
+        if path is None or path in shared:
             return rebuilt(record, notes, roles, known=known)
+        was_watched = known is not None and known.steady_tok_s is not None
         try:
             place, size_bytes = await self._placed(record, path)
-            data = [(start, await self._reader.raw(place, start, end - start)) for start, end in ranges(size_bytes)]
+            wanted = ranges(size_bytes)
+            if was_watched:
+                wanted = [*wanted[:1], *wanted[1:][-1:]]  # its format, and how far it came
+            data = [(start, await self._reader.raw(place, start, end - start)) for start, end in wanted]
         except ConsoleError as error:
             if error.exit_code in (Exit.LINK, Exit.ENTRY):
                 raise
@@ -99,6 +104,8 @@ class Unwatched:
         parser = Parser(self._format, self._target.metrics.tokens_per_step)
         dated = written if growth and not growth.was_truncated else None
         steps, checkpoint = oldlog.read(data, parser, self.utc_offset_s, dated)
+        if was_watched:
+            return rebuilt(record, notes, roles, known=known, log_end=(steps, checkpoint, size_bytes))
         return rebuilt(record, notes, roles, log=(steps, checkpoint, size_bytes))
 
     async def _placed(self, record: RunRecord, path: str) -> tuple[Place, int]:

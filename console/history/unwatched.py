@@ -33,11 +33,12 @@ def rebuilt(
     *,
     known: Entry | None = None,
     log: tuple[Sequence[Seen], int | None, int] | None = None,
+    log_end: tuple[Sequence[Seen], int | None, int] | None = None,
 ) -> tuple[Entry, Curves]:
     """Return the row and the curves of a run that is over.
 
-    `known`: its row, where a console has seen its steps. `log`: else its steps by the host's wall clock, its last
-    checkpoint and its size.
+    `known`: its row, where a console has seen its steps; `log_end` is then what the end of its log tells. `log`: else
+    its steps by the host's wall clock, its last checkpoint and its size.
     """
     seen, curves, size_bytes = Observed(), Curves(), known.log_size if known is not None else None
     first_at = known.first_step_wall if known is not None else None
@@ -50,11 +51,28 @@ def rebuilt(
         achieved = {name: getattr(row, name) for name in Achieved.__struct_fields__}
         seen = Observed(**achieved)
         first_at = row.first_step_wall
+    elif known is not None and log_end is not None:
+        steps, checkpoint, size_bytes = log_end
+        seen = _later(known, steps, checkpoint)
     seen = msgspec.structs.replace(seen, peaks=_peaks(notes))
     if first_at is not None:
         digests = {**curves.digests, **gpu_digests(notes, roles, first_at, wall_of(record))}
         curves = msgspec.structs.replace(curves, digests=digests)
     return msgspec.structs.replace(entry(record, seen), log_size=size_bytes or 0), curves
+
+
+def _later(known: Entry, steps: Sequence[Seen], checkpoint: int | None) -> Observed:
+    """Return what a run still did after it was watched: the console that replaces it looks at the next one already."""
+    last = steps[-1].sample if steps else None
+    if last is None or last.step is None or last.step < (known.last_step or 0):
+        return Observed()
+    losses = [each.sample for each in steps if each.sample.loss is not None or each.sample.loss_state is not None]
+    return Observed(
+        last_step=last.step,
+        last_loss=losses[-1].loss if losses else None,
+        loss_state=(losses[-1].loss_state or "ok") if losses else None,
+        checkpoint_step=checkpoint if checkpoint is not None and checkpoint <= last.step else None,
+    )
 
 
 def _samples(notes: Iterable[Growth]) -> Iterable[Growth]:

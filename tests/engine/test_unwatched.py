@@ -15,13 +15,14 @@ from console.demo.host import NAME
 from console.engine.book import Book
 from console.engine.logreader import LogReader
 from console.engine.unwatched import MOST_RUNS, Unwatched
-from console.history.entry import Entry
+from console.history.entry import Entry, entry
 from console.history.ledger import opened
 from console.history.samples import Curves
 from console.history.unwatched import gpu_digests, rebuilt
 from console.model import Accepted
 from console.protocol import ExitRecord, Growth, LogIdent
 from console.reasons import ConsoleError, Exit, Reason
+from console.state.stretch import Identity, Stretch
 from tests.engine.consoles import console, quick_target
 from tests.history.records import PLACE, TARGET, ended, record
 from tests.waiting import until_async
@@ -168,3 +169,42 @@ async def test_of_a_ledger_that_can_not_be_used_no_run_counts_as_looked_at(tmp_p
     looks = Unwatched(cast(LogReader, _NoLogs(OSError())), book, TARGET, Target(), notes)
 
     assert await looks.update(PLACE, [ended(1)]) == {"r-1"}
+
+
+class _OneLog:
+    """A reader of one log's bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    async def lines(self, *_: object, **__: object) -> Stretch:
+        return Stretch(identity=Identity(dev=1, inode=7), size_bytes=len(self.data), begin=0, end=0)
+
+    async def raw(self, _place: object, start: int, count: int) -> bytes:
+        return self.data[start : start + count]
+
+
+@pytest.mark.parametrize(("written_to", "last"), [(95, 95), (80, 80), (40, 80)])
+async def test_what_a_run_did_between_being_watched_and_its_end_is_read_afterwards(
+    tmp_path: Path, written_to: int, last: int
+) -> None:
+    log = "".join(f"step {step}/900 | loss {2 - step / 1000:.4f} | tok/s 20,000\n" for step in range(1, written_to + 1))
+    log += "Saving checkpoint at step 90\n" if written_to > 90 else ""
+
+    async def notes(_run: str) -> list[Growth]:
+        return []
+
+    book = Book(tmp_path / "ledger.sqlite3")
+    replaced = ended(1, log=LogIdent(path="/log1"))
+    watched = replace(entry(replaced), stepped=True, last_step=80, last_loss=1.92, steady_tok_s=21_000.0)
+    await book.work(lambda ledger: ledger.record(PLACE, TARGET, [watched], {}))
+    looks = Unwatched(cast(LogReader, _OneLog(log.encode())), book, TARGET, Target(), notes)
+
+    assert await looks.update(PLACE, [replaced]) == frozenset()
+
+    row = await book.work(lambda ledger: ledger.entry(PLACE, TARGET, replaced.id))
+    assert row is not None
+    assert (row.last_step, row.steady_tok_s) == (last, 21_000.0), "the speed is that which a console has seen"
+    assert row.last_loss == pytest.approx(2 - last / 1000)
+    assert row.checkpoint_step == (90 if written_to > 90 else None)
+    assert row.log_size == len(log)
