@@ -155,6 +155,8 @@ def _strokes(columns: Sequence[Column]) -> list[list[tuple[int, int]]]:
         ends = [column.low, column.high]
         if stroke and abs(stroke[-1][1] - column.high) < abs(stroke[-1][1] - column.low):
             ends.reverse()
+        if len(stroke) > 1 and stroke[-2][1] == stroke[-1][1] == ends[0]:
+            stroke.pop()  # the line goes on level: plotext takes its time by points, not by dots
         stroke.append((column.x, ends[0]))
         if ends[1] != ends[0]:
             stroke.append((column.x, ends[1]))

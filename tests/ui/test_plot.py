@@ -30,6 +30,33 @@ def test_a_dot_is_drawn_exactly_where_it_was_asked_for() -> None:
             assert found == [(x // 2, height - 1 - y // 4, chr(0x2800 + _BITS[y % 4][x % 2]))]
 
 
+def _dots(rows: tuple[str, ...]) -> set[tuple[int, int]]:
+    """Where dots are, counted from the bottom left."""
+    return {
+        (2 * i + right, 4 * (len(rows) - 1 - j) + up)
+        for j, row in enumerate(rows)
+        for i, char in enumerate(row)
+        for up, bits in enumerate(_BITS)
+        for right, bit in enumerate(bits)
+        if char != " " and ord(char) - 0x2800 & bit
+    }
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 15), st.booleans()), min_size=1, max_size=6))
+def test_a_level_stretch_has_all_its_dots(stretches: list[tuple[int, int, bool]]) -> None:
+    plot.load()
+    columns: list[Column] = []
+    for length, level, opens in stretches:
+        columns += [Column(len(columns) + i, level, level, opens and i == 0) for i in range(length)]
+
+    dots = _dots(rows_of_dots([Curve(tuple(columns))], 40, 4))
+
+    assert {(column.x, column.low) for column in columns} <= dots
+    for x in range(80):
+        levels = [column.low for column in columns if abs(column.x - x) <= 1]
+        assert all(levels and min(levels) <= y <= max(levels) for at, y in dots if at == x)
+
+
 def test_points_outside_become_edge_marks_and_break_the_curve() -> None:
     points = [(10, 5), (20, 1e9), (30, 5), (40, -1e9), (50, 5)]
 
