@@ -41,7 +41,7 @@ _STARTED: Final = lazy(
     rf"\b(?:saving|writing|preparing to save) {_WORDS}(?:checkpoint|ckpt)\b|\bcheckpoint \S+ is about to be saved\b"
     r"|(?:\[(?:checkpoint|ckpt)\]|(?<![\w./-])(?:checkpoint|ckpt):) ?(?:saving|writing)\b"
     r"|\bWriting model to \S*\bmodel_\d{8}\.bin\b"
-    r"|\bsaving model to '?\S+\.ckpt\b|\[Torch\] Saving \S*global_step_?\d",
+    r"|\bsaving model to '?\S+\.ckpt\b|(?:\bsaving model to|\[Torch\] Saving) \S*global_step_?\d",
     re.IGNORECASE,
 )
 _MARKS: Final = ("heckpoint", "CHECKPOINT", "ckpt", "global_step_", "saving model to", "Writing model to")

@@ -980,6 +980,16 @@ LINES: dict[str, list[Case]] = {
         ),
     ],
     "verl": [
+        Case(
+            "step:40 - val-core/math/acc/mean@8:0.5 - actor/pg_loss:0.01 - critic/score/mean:0.4 - perf/throughput:100.5",
+            "step",
+            40,
+        ),
+        Case(
+            "(WorkerDict pid=9) [rank-3]: Saving model to checkpoints/p/e/global_step_40/actor/model_world_size_8_rank_3.pt",
+            "ckpt",
+            40,
+        ),
         Case("step:1 - " + _VERL.format(m=1.0, pg="-0.0021", g="0.5", s="312.4", t="402.2"), "step", 1),
         Case(
             "step:999 - "

@@ -202,7 +202,12 @@ FORMATS: Final[tuple[Format, ...]] = (
         rates={"perf/throughput": Scope.PER_DEVICE},
         derives="perf/total_num_tokens / perf/time_per_step is the global rate",
         rules=(
-            Rule(kind=Kind.EVAL, head=Lazy(rf"step:{NAMED_STEP}(?P<rest> - val[-/].*)"), pairs=(_DASHED,)),
+            # Where a step was validated, too, both stand in one line, whichever comes first.
+            Rule(
+                kind=Kind.EVAL,
+                head=Lazy(rf"step:{NAMED_STEP}(?P<rest> - val[-/](?!.* - (?:actor|critic)/).*)"),
+                pairs=(_DASHED,),
+            ),
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(rf"step:{NAMED_STEP}(?P<rest> - [\w-]+/[^\s:]+:.*)"),
