@@ -548,6 +548,28 @@ def test_instances_of_a_gpu_without_a_context_stand_in_the_verdict_and_below_the
     assert "GPU 0 part 2, GPU 1 part 0: no context yet" in as_text(below)
 
 
+@pytest.mark.parametrize(
+    ("source", "why", "number", "title_word"),
+    [
+        ("none", "no driver", "", "none"),
+        ("nvml", "nvmlDeviceGetTemperature has not answered for 7 s", "?", "no answer"),
+    ],
+)
+def test_gpus_that_nobody_can_tell_of_are_neither_counted_nor_called_live(
+    source: str, why: str, number: str, title_word: str
+) -> None:
+    unseen = replace(fixtures.HEALTHY.gpus, source=source, why=why, gpus=(), contexts=(), notes=())
+    snapshot: Snapshot = replace(SNAPSHOTS["idle"], gpus=unseen)
+
+    facts = verdict_facts(snapshot, LOOK)
+    panel = as_text(gpu_panel(snapshot, 60, 8, LOOK, narrow=False, wide=False))
+
+    assert (facts.number, bool(facts.caption), bool(facts.short_caption)) == (number, bool(number), bool(number))
+    assert title_word in panel
+    assert why in panel
+    assert "live" not in panel
+
+
 def test_gpus_in_use_are_not_told_by_a_sample_from_before_the_end() -> None:
     failed = SNAPSHOTS["failed"]
     assert failed.run is not None

@@ -173,10 +173,14 @@ def program(argv: tuple[str, ...]) -> str:
 def gpus_in_use(snapshot: Snapshot) -> str:
     gpus = snapshot.gpus.gpus
     if not gpus:
-        return ""
+        return "" if snapshot.gpus.source == "none" else words.UNKNOWN
     if any(gpu.owner == "unknown" for gpu in gpus) or _sampled_before_the_end(snapshot):
         return f"?/{len(gpus)}"
     return f"{sum(gpu.owner != 'free' for gpu in gpus)}/{len(gpus)}"
+
+
+def gpus_caption(snapshot: Snapshot) -> str:
+    return "GPUs in use" if gpus_in_use(snapshot) else ""
 
 
 def _sampled_before_the_end(snapshot: Snapshot) -> bool:

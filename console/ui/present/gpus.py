@@ -75,6 +75,8 @@ def without_gpus(snapshot: Snapshot, width: int, look: Look, margin: tuple[int, 
     head = title("GPUs", [(dim("?"),)], age if panel.at is not None else None, width, look, margin=margin)
     why = words.one_line(panel.why)  # of a driver that does not answer, for one
     if why:
+        # That nobody knows is new each second; what the title tells is the age of what is known.
+        head = title("GPUs", [(dim("?"),)], Span("no answer", Role.WARN, True), width, look, margin=margin)
         return (head, *((Span("  "), Span(part, Role.WARN)) for part in wrap(why, width - 4)))
     return (head, (Span("  "), faint("no sample yet")))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from console.model import LinkState, Snapshot, Verdict
 from console.ui.present import verdict_end, verdict_launch, verdict_live, words
-from console.ui.present.facts import VerdictFacts, free_fact, gpus_in_use
+from console.ui.present.facts import VerdictFacts, free_fact, gpus_caption, gpus_in_use
 from console.ui.present.look import VERDICT_WORDS, Look
 from console.ui.present.spans import Role
 
@@ -121,7 +121,7 @@ def _idle(snapshot: Snapshot, look: Look) -> VerdictFacts:
         last = f"last: {words.one_line(run.name)}{how}{when}"
     return VerdictFacts(
         word="IDLE", glyph=look.glyphs.idle, first=("nothing runs", last), second=(free_fact(snapshot),),
-        number=gpus_in_use(snapshot), caption="GPUs in use", short_caption="GPUs in use",
+        number=gpus_in_use(snapshot), caption=gpus_caption(snapshot), short_caption=gpus_caption(snapshot),
     )  # fmt: skip
 
 

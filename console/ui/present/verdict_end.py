@@ -8,6 +8,7 @@ from console.ui.present.facts import (
     VerdictFacts,
     exit_words,
     free_fact,
+    gpus_caption,
     gpus_in_use,
     queue_and_checkpoint,
     status_words,
@@ -27,7 +28,7 @@ def failed(snapshot: Snapshot, look: Look) -> VerdictFacts:
         cause = words.one_line(stage.why)
     return VerdictFacts(
         word="FAILED", glyph=look.glyphs.fail, fill="fail", first=(at, how), cause=cause,
-        number=gpus_in_use(snapshot), caption="GPUs in use", short_caption="GPUs in use",
+        number=gpus_in_use(snapshot), caption=gpus_caption(snapshot), short_caption=gpus_caption(snapshot),
     )  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def interrupted(snapshot: Snapshot, look: Look) -> VerdictFacts:
         word="INTERRUPTED", glyph=look.glyphs.fail, fill="fail",
         first=("its keeper was lost in the middle of the transaction", f"at {stage.stage.label}" if stage else ""),
         cause=words.one_line(reason.detail) if reason else "",
-        number=gpus_in_use(snapshot), caption="GPUs in use", short_caption="GPUs in use",
+        number=gpus_in_use(snapshot), caption=gpus_caption(snapshot), short_caption=gpus_caption(snapshot),
     )  # fmt: skip
 
 
