@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, ClassVar, Final
 
@@ -30,6 +30,7 @@ from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.report import pane_title
 from console.ui.present.words import one_line
+from console.ui.screens.help import HelpScreen
 from console.ui.screens.noconfig import NoConfig
 from console.ui.screens.overview import Overview
 from console.ui.screens.target import TargetScreen
@@ -164,6 +165,13 @@ class ConsoleApp(App[str]):
         for screen in self.screen_stack:
             if isinstance(screen, TargetScreen):
                 screen.refresh_now()
+
+    @cached_property
+    def help(self) -> HelpScreen:
+        """The help, made when it is first asked for and kept."""
+        screen = HelpScreen()
+        self.install_screen(screen, "help")
+        return screen
 
     def show_face(self, face: Face) -> None:
         """Bring a screen of the target to the front; the one that was there stays as it is for the way back."""

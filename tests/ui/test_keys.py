@@ -28,6 +28,7 @@ from console.ui.screens.help import HelpScreen
 from console.ui.screens.overview import Overview
 from console.ui.screens.plan import PlanScreen
 from console.ui.screens.prompt import PromptScreen
+from console.ui.screens.target import TargetScreen
 from console.ui.situation import Face, Situation
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
@@ -623,6 +624,30 @@ async def test_help_lists_every_offered_action_and_closes() -> None:
         await pilot.press("q")
         await pilot.pause()
         assert isinstance(app.screen, Overview)
+
+
+async def test_help_that_was_open_before_shows_what_is_offered_now_in_the_size_that_there_is_now() -> None:
+    async with running("healthy", size=(120, 60)) as (app, _, pilot):
+        await pilot.press("question_mark")
+        await pilot.press("end")
+        await pilot.press("escape")
+        await until_async(lambda: isinstance(app.screen, Overview), what="the help closed")
+        await pilot.press("3")
+        await pilot.resize_terminal(70, 60)
+        await until_async(lambda: not isinstance(app.screen, Overview) and app.screen.size.width == 70, what="the log")
+        screen = app.screen
+        assert isinstance(screen, TargetScreen)
+
+        await pilot.press("question_mark")
+        await pilot.pause()
+
+        assert isinstance(app.screen, HelpScreen)
+        rows = rows_of(app)
+        sentences = " ".join(rows.split())
+        assert [a.help for a in offered(screen.situation) if a.help not in sentences] == []
+        assert screen.situation.face is Face.LOG
+        await pilot.press("escape")
+        await until_async(lambda: app.screen_stack[-1] is screen, what="the help closed again")
 
 
 @pytest.mark.parametrize("key", ["ctrl+p", "colon"])

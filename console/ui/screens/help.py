@@ -55,15 +55,26 @@ def _key_rows(keys: str, text: str, width: int) -> list[Line]:
 
 
 class HelpScreen(Dialog[None]):
+    """Made once and kept: what takes time is to compose and style it. `tell` says what it is to show before it is
+    pushed, each time."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,question_mark", "dismiss", "back", id="help.back", show=False),
         Binding("up,k", "scroll(-1)", "up", id="help.up", show=False),
         Binding("down,j", "scroll(1)", "down", id="help.down", show=False),
     ]
 
-    def __init__(self, situation: Situation) -> None:
+    def __init__(self) -> None:
         super().__init__()
+        self._situation: Situation | None = None
+
+    def tell(self, situation: Situation) -> None:
+        """Show the keys of this situation, from the first on."""
         self._situation = situation
+        if self.is_mounted:
+            self._fill(self._dialog, self._view)
+            self._dialog.scroll_home(animate=False)
+            self.call_after_refresh(self._hint)
 
     def compose(self) -> ComposeResult:
         # With its rows from the beginning: an empty dialog would be laid out and painted first.
@@ -78,25 +89,29 @@ class HelpScreen(Dialog[None]):
     def _dialog(self) -> VerticalScroll:
         return self.query_one("#dialog", VerticalScroll)
 
+    @property
+    def _view(self) -> LinesView:
+        return self.query_one("#rows", LinesView)
+
     def on_mount(self) -> None:
         self.watch(self._dialog, "scroll_y", self._hint, init=False)
         self._dialog.focus()
 
     def on_resize(self, event: Resize) -> None:
-        self._fill(self._dialog, self.query_one("#rows", LinesView))
+        self._fill(self._dialog, self._view)
         self.call_after_refresh(self._hint)
 
     def _fill(self, dialog: VerticalScroll, view: LinesView) -> None:
         outer = min(_WIDEST, self.app.size.width)
         dialog.styles.width = outer
-        rows = help_rows(self._situation, outer - 6)
+        rows = help_rows(self._situation, outer - 6) if self._situation is not None else ()
         view.styles.height = len(rows)
         view.view = rows
 
     def _hint(self) -> None:
         """Say at the border that there is more, so that no group is missed."""
         look = cast(Look, getattr(self.app, "look", Look()))
-        rows, room = len(self.query_one("#rows", LinesView).view), self._dialog.scrollable_content_region.height
+        rows, room = len(self._view.view), self._dialog.scrollable_content_region.height
         more = rows_beyond(round(self._dialog.scroll_y), room, rows)
         text = f"{more} · esc back" if more else "esc back"
         self._dialog.border_subtitle = to_ascii(text) if look.glyphs.ascii else text

@@ -26,7 +26,6 @@ from console.ui.present.playbar import play_bar
 from console.ui.present.report import report
 from console.ui.present.spans import text_of
 from console.ui.screens.base import ActionScreen
-from console.ui.screens.help import HelpScreen
 from console.ui.screens.plan import PlanScreen
 from console.ui.situation import Face, Situation, situation_of
 from console.ui.source import PastView, Playback, Source
@@ -362,7 +361,8 @@ class TargetScreen(ActionScreen):
         return report(self._snapshot, lines, self.look), "the report"
 
     def act_help(self) -> None:
-        self.face.push_screen(HelpScreen(self.situation))
+        self.face.help.tell(self.situation)
+        self.face.push_screen(self.face.help)
 
     def act_palette(self) -> None:
         self.face.action_command_palette()
