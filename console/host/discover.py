@@ -126,9 +126,9 @@ def _look() -> _World:
     stats = {
         pid: stat
         for pid, stat in procfs.table().items()
-        if not procfs.is_gone(stat) and procfs.pid_namespace(pid) in here
+        if not procfs.is_gone(stat) and (stat.is_kernel or procfs.pid_namespace(pid) in here)
     }
-    argvs = {pid: procfs.argv(pid) for pid in stats}
+    argvs = {pid: [] if stat.is_kernel else procfs.argv(pid) for pid, stat in stats.items()}
     return _World(stats, argvs, {own} | set(procfs.ancestors(own)))
 
 

@@ -34,7 +34,10 @@ CALM_AFTER_S = 30.0
 ALERT_LOOK_S = 0.005
 ALERT_FOR_S = 0.5
 THOROUGH_S = 2.0
-_EARLY_S = 0.5
+# What is due soon is done along with a sample, and then a moment later than the next one that is to take it along.
+_EARLY_S, _LATE_S = 1.0, 0.15
+_JUST_NOW = 0.1
+"""Of an interval: so fresh a look at the processes does beside a sample."""
 
 
 class Watcher:
@@ -94,11 +97,14 @@ class Watcher:
         if now >= self._look_at - slack_s or self._dirty:
             self._look_around(now)
         came = self._poll_gpus()
-        # Both at once where they nearly coincide: each message wakes five processes up on its way to the screen.
-        if self._strangers.known and now >= self._procs_at - (self.interval_s / 2 if came else 0.0):
-            # After a sample of the GPUs a little later than the next one, which is to take them along.
-            self._procs_at = now + self.interval_s * (1.15 if came else 1.0)
-            self._sample_processes()
+        # Both at once: each message wakes five processes up on its way to the screen.
+        early_s = self.interval_s * (1.0 - _JUST_NOW) if came else 0.0
+        if self._strangers.known:
+            is_time = now >= self._procs_at - early_s
+            if is_time or came:
+                self._procs_at = now + self.interval_s * (1.0 + _LATE_S if came else 1.0)
+            if is_time:
+                self._sample_processes()
         if self._other.advance() and self._look is not None:
             self._tell_processes(self._look)
         self._tell_gpus()
@@ -162,7 +168,7 @@ class Watcher:
         if now < self._alert_until:
             return ALERT_LOOK_S
         if told and not self._ears.deaf:
-            return THOROUGH_S
+            return THOROUGH_S + (_LATE_S if now >= self._gpus.due() else 0.0)
         return CALM_LOOK_S if now - self._changed_at > CALM_AFTER_S and self._holder is None else LOOK_S
 
     def _who_holds(self, now: float, changed: bool) -> Optional[Dict[str, Any]]:
