@@ -105,7 +105,8 @@ def _gpu_words(snapshot: Snapshot) -> list[str]:
     if panel.source in ("none", "unknown"):
         return ["gpus=?" if panel.source == "unknown" else "gpus=none"]
     total = panel.expected if panel.expected is not None else len(panel.gpus)
-    return [f"gpus={len(panel.contexts)}/{total}"]
+    cannot_tell = bool(panel.gpus) and all(gpu.context is None for gpu in panel.gpus)
+    return [f"gpus={'?' if cannot_tell else len(panel.contexts)}/{total}"]
 
 
 def status_json(snapshot: Snapshot) -> dict[str, Any]:

@@ -73,6 +73,8 @@ def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
     if not want:
         return state
     have = tuple(sorted(set(cuda.contexts))) if cuda.have is None else tuple(range(cuda.have))
+    if not have and _is_blurred(state) and _cannot_tell(state.gpus.event):
+        return state  # the keeper counts those it can prove: that it proved none says nothing there
     done = len(have) >= want
     return launched(
         state,
@@ -86,6 +88,14 @@ def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
             noted=cuda.complete_bt is not None,
         ),
     )
+
+
+def _is_blurred(state: TargetState) -> bool:
+    return state.launch is not None and state.launch.fact(Stage.CUDA).state is StageState.UNKNOWN
+
+
+def _cannot_tell(said: GpusEvent | None) -> bool:
+    return said is not None and all(gpu.context is None for gpu in said.gpus)
 
 
 def missing_gpus(state: TargetState, have: tuple[int, ...]) -> tuple[int, ...]:
@@ -236,8 +246,7 @@ def _see_contexts(state: TargetState) -> TargetState:
     if state.target.gpus.expected == 0:
         return launched(state, launch.CudaNotWanted())
     want = expected_gpus(state)
-    flags = [gpu.context for gpu in said.gpus]
-    if not want or all(flag is None for flag in flags):
+    if not want or _cannot_tell(said):
         why = said.why or ("no GPU is listed" if not said.gpus else "contexts can't be told")
         settled = state.seen_at is not None and state.at - state.seen_at >= SETTLING_S
         return launched(state, launch.CudaNotObservable(why=why)) if settled else state

@@ -172,7 +172,7 @@ def _apply(launch: Launch, event: LaunchEvent) -> Launch:
         case CudaNotObservable():
             if launch.fact(Stage.CUDA).state in (StageState.DONE, StageState.SKIPPED):
                 return launch
-            return _move(launch, Stage.CUDA, Move.BLURRED, why=f"not observable: {event.why}")
+            return _move(_none_counted(launch), Stage.CUDA, Move.BLURRED, why=f"not observable: {event.why}")
         case CudaNotWanted():
             if launch.fact(Stage.CUDA).state is StageState.DONE:
                 return launch
@@ -254,6 +254,15 @@ def _contexts(launch: Launch, event: ContextsSeen) -> Launch:
         launch = _with(launch, Stage.CUDA, mark)
         return _move(launch, Stage.CUDA, Move.BEGAN, **_progress(mark))
     return _with(launch, Stage.CUDA, mark) if mark.state is StageState.PENDING else launch
+
+
+def _none_counted(launch: Launch) -> Launch:
+    """That none was seen where none can be told is no count."""
+    mark = launch.fact(Stage.CUDA)
+    if mark.have:
+        return launch
+    mark = replace(mark, have=None, missing=(), missing_parts=(), evidence="", detail="")
+    return _with(launch, Stage.CUDA, mark)
 
 
 class _Evidence(TypedDict):

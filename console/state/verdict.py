@@ -283,6 +283,8 @@ def _gpu_fact(state: TargetState, launch: Launch) -> Fact | None:
     opened = ""
     if cuda.state is StageState.DONE:
         opened = f"{cuda.have}/{cuda.want} contexts were opened"
+    elif cuda.state is StageState.UNKNOWN and not cuda.have:
+        opened = "contexts not known"  # that none was seen where none can be told says nothing
     elif cuda.want is not None:
         opened = f"{cuda.have} of {cuda.want} contexts were opened" if cuda.have else "no context was opened"
     text = texts.joined(opened, _free_gpus(state))

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from console.headless.output import advice
 from console.headless.status import status_json, status_lines
+from console.model import Gpu
 from console.reasons import CATALOGUE, Reason
 from tests.ui import fixtures
 
@@ -36,3 +37,15 @@ def test_why_a_rate_is_not_set_against_the_baseline_is_said_in_its_place() -> No
     assert f"(not compared: {why})" in status_lines(seen)[0]
     assert answer["tok_s"]["baseline"] is None
     assert answer["why"]["tok_s.baseline"] == why
+
+
+def test_contexts_that_nobody_can_tell_are_not_counted_as_none() -> None:
+    gpus = tuple(replace(gpu, context=None, owner="unknown") for gpu in fixtures.HEALTHY.gpus.gpus)
+    seen = replace(fixtures.HEALTHY, gpus=replace(fixtures.HEALTHY.gpus, gpus=gpus, contexts=()))
+
+    assert " gpus=?/8 " in f"{status_lines(seen)[0]} "
+    assert " gpus=0/8 " in f"{status_lines(replace(seen, gpus=replace(seen.gpus, gpus=none_held(gpus))))[0]} "
+
+
+def none_held(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
+    return tuple(replace(gpu, context=False) for gpu in gpus)
