@@ -60,7 +60,8 @@ class Smi:
             self._more = known if len(known) < len(self._more) else ()
             return self._rows(command)
         # An older one may answer with fewer columns only where a wrapper stands in for it.
-        return [dict(zip(fields, row)) for row in rows if len(row) >= len(_FIELDS) and row[0].isdigit()]
+        whole = [_one_name(row, len(row) - len(fields)) for row in rows]
+        return [dict(zip(fields, row)) for row in whole if len(row) >= len(_FIELDS) and row[0].isdigit()]
 
     def _procs(self, command: str) -> Dict[str, List[List[Optional[int]]]]:
         held: Dict[str, List[List[Optional[int]]]] = {}
@@ -91,6 +92,14 @@ class Smi:
             first = next((line.strip() for line in lines if line.strip()), "")
             raise nvml.SourceFailed("nvidia-smi ended with %d: %s" % (child.returncode, first[:200]))
         return [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
+
+
+def _one_name(row: List[str], more: int) -> List[str]:
+    """Put a name with commas together again: nvidia-smi doesn't quote."""
+    return [*row[:_NAME], ", ".join(row[_NAME : _NAME + more + 1]), *row[_NAME + more + 1 :]] if more > 0 else row
+
+
+_NAME = _FIELDS.index("name")
 
 
 def _let_go(child: "subprocess.Popen[bytes]") -> str:

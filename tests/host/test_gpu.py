@@ -169,6 +169,20 @@ def test_an_older_nvidia_smi_loses_only_the_fields_that_it_does_not_know(tmp_pat
     assert (told["used"], told["reserved"], told["power_mw"], told["temp"]) == (None, None, None, None)
 
 
+@pytest.mark.parametrize("name", ["Card, one, of 2", "", "宽字符显卡", "A" * 60])
+def test_a_name_that_nvidia_smi_does_not_quote_moves_no_other_field(
+    tmp_path: Path, monkeypatch: Any, name: str
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(_OLD_SMI.replace("NVIDIA A100", name), encoding="utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    (told,) = gpusource.Sources(None, lambda call: None).sample()["gpus"]
+
+    assert (told["uuid"], told["name"], told["sm_mhz"], told["throttle"]) == ("GPU-a", name, 1410, 4)
+
+
 def test_a_hanging_nvidia_smi_is_bounded_and_named(tmp_path: Path, monkeypatch: Any) -> None:
     tool = tmp_path / "nvidia-smi"
     tool.write_text("#!/bin/sh\nexec sleep 60\n")
