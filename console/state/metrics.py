@@ -214,7 +214,7 @@ class Parser:
     def _read_first(self, line: RawLine, text: str, *, live: bool) -> list[Sample]:
         """Read a line that is no continuation of the one before."""
         if not line.partial and (checkpoint := read_checkpoint(text)) is not None:
-            return [self._checkpoint(checkpoint, line)]
+            return [self._checkpoint(checkpoint, line), *self._step_beside(line, text, live=live)]
         start, rank = skip_prefix(text)
         formats = self._in_order(text)
         first = next(formats, None)
@@ -225,6 +225,18 @@ class Parser:
         if reading.rule.opens and not line.partial:
             self._record = _Record(fmt, reading, line, rank, live)
             return self._open(self._record)
+        sample = self._sample(fmt, reading, line, rank, live=live)
+        return [sample] if sample is not None else []
+
+    def _step_beside(self, line: RawLine, text: str, *, live: bool) -> list[Sample]:
+        """Read the step of a line that tells of a checkpoint, too, as the log's own format writes them."""
+        fmt = self._format
+        if fmt is None or not is_candidate(fmt, text):
+            return []
+        start, rank = skip_prefix(text)
+        reading = self._try(fmt, text, start, False)
+        if reading is None or reading.rule.kind is not Kind.STEP or reading.rule.opens:
+            return []
         sample = self._sample(fmt, reading, line, rank, live=live)
         return [sample] if sample is not None else []
 

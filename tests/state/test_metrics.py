@@ -389,6 +389,20 @@ def test_torchtitan_checkpoint_is_that_of_the_last_step() -> None:
     ]
 
 
+def test_step_line_that_tells_of_a_checkpoint_gives_both() -> None:
+    samples = feed(
+        Parser(),
+        "step 1999/9000 | loss 2.5000 | 21000 tok/s",
+        "step 2000/9000 | loss 2.4000 | 21000 tok/s | ckpt saved",
+    )
+
+    assert [(sample.kind, sample.step, sample.loss) for sample in samples if sample.kind is Kind.STEP] == [
+        (Kind.STEP, 1999, 2.5),
+        (Kind.STEP, 2000, 2.4),
+    ]
+    assert [sample.checkpoint for sample in samples if sample.kind is Kind.CKPT] == [CheckpointState.COMPLETED]
+
+
 def test_record_glued_to_a_bar_gives_both() -> None:
     data = f"\r{bar(10, 900)}[INFO|trainer.py:9] 2026-02-11 07:15:09 >> Saving model checkpoint to /o/checkpoint-10\n"
 
