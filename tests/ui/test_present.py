@@ -183,6 +183,17 @@ def test_shares_of_the_queue_are_of_no_more_time_than_there_was(since_s: float |
     assert said in pace(replace(healthy, progress=progress))
 
 
+def test_shares_of_the_queue_of_a_run_that_ended_grow_no_longer_with_the_time_since() -> None:
+    ended = next(each for each in SNAPSHOTS.values() if each.run is not None and each.run.exit is not None)
+    assert ended.run is not None
+    assert ended.run.exit is not None
+    assert ended.run.exit.at is not None
+    queue = Queue(min_ready=7, max_depth=16, empty_pct=0.0, full_pct=27.0)
+    progress = replace(ended.progress, queue=queue, first_step_at=ended.run.exit.at - 36.4)
+
+    assert "never empty, full 27 % for 36 s" in pace(replace(ended, progress=progress))
+
+
 def test_where_the_loss_stops_being_a_number_the_axis_says_so() -> None:
     source = fixtures.SCENES["nan"]()
     panel = chart_panel(Metric.LOSS, source.snapshot, source.series, 80, 12, LOOK)

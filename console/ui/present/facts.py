@@ -117,9 +117,11 @@ def pace(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _watched(snapshot: Snapshot) -> str:
-    """How long the queue's figures are of: 10 minutes, or all the time since the first step."""
+    """How long the queue's figures are of: 10 minutes, or all the time from the first step to the run's end."""
     first_at = snapshot.progress.first_step_at
-    since_s = snapshot.at - first_at if first_at is not None else WINDOW_S
+    ended_at = snapshot.run.exit.at if snapshot.run is not None and snapshot.run.exit is not None else None
+    until = min(known_at(snapshot), ended_at) if ended_at is not None else known_at(snapshot)
+    since_s = until - first_at if first_at is not None else WINDOW_S
     return "10 min" if since_s >= WINDOW_S else words.whole_duration(max(0.0, since_s))
 
 
