@@ -217,8 +217,8 @@ class Nvml:
         identity = {key: found[key] for key in ("uuid", "name", "bus")}
         if None not in identity.values():
             self._identity[index] = identity
-        if index in self._lost:
-            found.update(self._identity.get(index, {}), lost=self._lost[index])
+        if index in self._lost:  # also what was told before it went is not so any more
+            return gpu(index, **self._identity.get(index, {}), lost=self._lost[index], xid=found["xid"])
         return found
 
     def _what_lasts(self, index: int, ask: Callable[..., Any]) -> Dict[str, Any]:

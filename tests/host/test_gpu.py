@@ -319,6 +319,8 @@ def test_a_gpu_that_is_lost_in_flight_is_named_while_the_others_go_on(library: P
 
     assert before["gpus"][1].get("lost") is None
     assert (lost["gpus"][1]["lost"], lost["gpus"][1]["xid"]) == ("gone from the bus", 79)
+    assert lost["gpus"][1]["uuid"] == before["gpus"][1]["uuid"]
+    assert [lost["gpus"][1][key] for key in ("used", "total", "util", "power_mw", "temp")] == [None] * 5
     assert lost["gpus"][0]["util"] == 97
 
 
