@@ -11,7 +11,7 @@ import msgspec
 
 from console.config import Target
 from console.engine import Engine
-from console.headless import follow, output, store
+from console.headless import follow, output, report, store
 from console.headless.session import deadline_after, on_terminal, opened, settled, typed_line
 from console.model import Accepted, Overrides, Plan, Snapshot, StageStatus
 from console.reasons import ConsoleError, Exit, Reason, reason_of
@@ -73,7 +73,7 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
             progress=follow.Progress(),
             since=asked_at,
         )
-        return follow.report(engine, snapshot, judged, wanted, plan=plan, as_json=options.as_json)
+        return report.report(engine, snapshot, judged, wanted, plan=plan, as_json=options.as_json)
 
 
 def _stored_overrides(name: str, overrides: Overrides, options: Options) -> Overrides:
@@ -125,7 +125,7 @@ def show_plan(engine: Engine, plan: Plan, overrides: Overrides, options: Options
     if options.as_json:
         output.emit_json(_plan_json(engine, plan))
     else:
-        for line in output.plan_lines(plan, follow.doing(engine.snapshot)):
+        for line in output.plan_lines(plan, report.doing(engine.snapshot)):
             output.say(line)
     return Exit.REFUSED if plan.refused else Exit.OK
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from console.config import Target
-from console.headless import follow, restart, store
+from console.headless import follow, report, restart, store
 from console.headless.session import deadline_after, opened, settled
 from console.model import Overrides
 from console.reasons import ConsoleError, Exit, Reason
@@ -42,4 +42,4 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
             deadline=deadline,
             progress=follow.Progress(quiet_before=True),
         )
-        return follow.report(engine, found, judged, "free", plan=plan, as_json=options.as_json)
+        return report.report(engine, found, judged, "free", plan=plan, as_json=options.as_json)

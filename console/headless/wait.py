@@ -6,7 +6,7 @@ import asyncio
 
 from console.config import Target
 from console.engine import Engine
-from console.headless import follow, output
+from console.headless import follow, output, report
 from console.headless.session import deadline_after, opened, settled
 from console.history.comparing import compare
 from console.model import Snapshot
@@ -29,10 +29,10 @@ async def _wait(
             engine, wanted, run_id=run_id, deadline=deadline, progress=follow.Progress(quiet_before=True)
         )
         steady = await _steady(engine, found) if wanted == "steady" and judged.word == "OK" else None
-        return follow.report(engine, found, judged, wanted, steady=steady, as_json=as_json)
+        return report.report(engine, found, judged, wanted, steady=steady, as_json=as_json)
 
 
-async def _steady(engine: Engine, snapshot: Snapshot) -> follow.Steady:
+async def _steady(engine: Engine, snapshot: Snapshot) -> report.Steady:
     """Return the steady rate against the baseline, with the noise where the baseline is a run with kept rates."""
     rate, run = snapshot.progress.rate, snapshot.run
     noise_pct = significant = None
@@ -62,7 +62,7 @@ async def _steady(engine: Engine, snapshot: Snapshot) -> follow.Steady:
         "noise_pct": output.rounded(noise_pct, 2),
         "significant": significant,
     }
-    return follow.Steady(" ".join(words), fields)
+    return report.Steady(" ".join(words), fields)
 
 
 def _run_id(engine: Engine, which: str | None) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 _HEIGHT = 5
-ROWS = 3
 
 _FONT: dict[str, str] = {
     "A": ".##. #..# #### #..# #..#",

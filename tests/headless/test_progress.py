@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from console.engine import Engine
-from console.headless.follow import Progress, outcome_line, until_outcome
+from console.headless.follow import Progress, until_outcome
+from console.headless.report import outcome_line
 from console.model import ExitStatus, Snapshot, Stage, StageState, StageStatus, Verdict
 from tests.ui import fixtures
 
