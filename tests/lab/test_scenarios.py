@@ -1011,16 +1011,19 @@ def _frozen_before_it_was_read(case: Case, scene: Scene) -> None:
     training = scene.fresh()
     container = training.container
     first = training.restart()
-    scene.monkeypatch.setattr(protocol, "Watch", functools.partial(protocol.Watch, lease_s=3.0))
+    lease_s = 3.0
+    scene.monkeypatch.setattr(protocol, "Watch", functools.partial(protocol.Watch, lease_s=lease_s))
 
     async def play(engine: Engine) -> None:
         plan = await engine.plan("restart")
         await asyncio.to_thread(container.freeze)
+        over_at = asyncio.get_running_loop().time() + lease_s
         asked = asyncio.create_task(engine.execute(plan))
         try:
             await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
             asked.cancel()
-            await asyncio.sleep(1.0)  # beyond the agent's lease
+            # Beyond the agent's lease, however soon the host has told that it is frozen.
+            await asyncio.sleep(max(0.0, over_at + 1.0 - asyncio.get_running_loop().time()))
         finally:
             await asyncio.to_thread(container.thaw)
         engine.retry_link()
