@@ -339,7 +339,7 @@ def _log(state: TargetState) -> LogStatus:
 
 
 def _redirected(ident: LogIdent | None) -> str:
-    return f"the run writes here instead of to {ident.opened}" if ident is not None and ident.opened else ""
+    return f"redirected: the run writes here instead of to {ident.opened}" if ident is not None and ident.opened else ""
 
 
 def _processes(event: ProcsEvent | None) -> tuple[Process, ...]:

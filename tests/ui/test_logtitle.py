@@ -33,13 +33,34 @@ def title(shown: LogShown | None = None, width: int = 160, **log: Any) -> str:
         ({"mishap": LogState.TRUNCATED, "mishap_at": NOW - 60}, "truncated 14:33:06"),
         ({"mishap": LogState.ROTATED, "mishap_at": NOW - 60}, "rotated 14:33:06"),
         ({"filesystem": "nfs4"}, "on nfs4"),
-        ({"detail": "the run writes here instead of to /tmp/a.log"}, "the run writes here instead of to /tmp/a.log"),
+        ({"detail": "redirected: the run writes here instead of to /tmp/a.log"}, "here instead of to /tmp/a.log"),
         ({"detail": "moved to /workspace/old.log"}, "moved to /workspace/old.log"),
         ({"state": LogState.NONE}, "not known"),
     ],
 )
 def test_every_state_of_the_file_is_named(log: dict[str, Any], said: str) -> None:
     assert said in title(**log)
+
+
+@pytest.mark.parametrize("width", [60, 72, 74, 76, 80, 100, 110, 120])
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ({"mishap": LogState.TRUNCATED, "mishap_at": NOW - 60}, "truncated"),
+        ({"mishap": LogState.ROTATED, "mishap_at": NOW - 60}, "rotated"),
+        ({"filesystem": "nfs4"}, "on nfs4"),
+        ({"detail": "redirected: the run writes here instead of to /tmp/a.log"}, "redirected"),
+        ({"detail": "moved to /workspace/old.log"}, "moved"),
+        ({"state": LogState.DELETED, "detail": "the name is gone; followed through the open file"}, "deleted"),
+        ({"state": LogState.UNREADABLE, "detail": "Permission denied"}, "unreadable"),
+    ],
+)
+def test_every_state_of_the_file_is_named_however_narrow_the_title(width: int, log: dict[str, Any], said: str) -> None:
+    line = title(width=width, **log)
+
+    assert said in line
+    assert "5.log" in line
+    assert len(line) == width
 
 
 def test_a_mishap_of_long_ago_is_not_news() -> None:

@@ -53,16 +53,20 @@ def log_title(snapshot: Snapshot, width: int, look: Look, shown: LogShown, *, na
     whole_path = shown.other or log.path
     size_bytes = shown.size_bytes if shown.other is not None else log.size_bytes
     size = words.size(size_bytes) if size_bytes is not None else ""
-    if whole_path:
-        path = words.one_line(os.path.basename(whole_path) if narrow or said else whole_path)
-        furniture = 17 + sum(margin) + cells(size) + cells(right.text) + sum(cells(span.text) + 2 for span in said)
-        if cells(path) > max(12, width - furniture):  # the whole name is worth more than the size
-            furniture, size = furniture - cells(size) - 2, ""
-        facts.append((dim(clip_path(path, max(12, width - furniture))),))
-    if size:
-        facts.append((faint(size),))
-    if shown.other is None:
-        facts += [(span,) for span in _of_the_file(snapshot, look)]
+    odd, short = ([], []) if shown.other is not None else _of_the_file(snapshot, look)
+    path = words.one_line(os.path.basename(whole_path) if narrow or said else whole_path) if whole_path else ""
+
+    def furniture(size: str, odd: Sequence[Span]) -> int:
+        beside = sum(cells(span.text) + 2 for span in (*said, *odd))
+        return 17 + sum(margin) + cells(size) + cells(right.text) + beside
+
+    # The whole name is worth more than the size, and that something is odd about the file more than all that is said.
+    ways = [(size, odd), ("", odd), ("", short)]
+    size, odd = next((way for way in ways if cells(path) + furniture(*way) <= width), ways[-1])
+    named = [(dim(clip_path(path, max(12, width - furniture(size, odd)))),)] if path else []
+    sized = [(faint(size),)] if size else []
+    oddly = [(span,) for span in odd]
+    facts += [*oddly, *named] if odd is short else [*named, *sized, *oddly]
     return title("log", facts, right, width, look, margin=margin)
 
 
@@ -82,17 +86,25 @@ def _said(shown: LogShown) -> list[Span]:
     return said
 
 
-def _of_the_file(snapshot: Snapshot, look: Look) -> list[Span]:
-    """Return what is odd about the file itself."""
+def _of_the_file(snapshot: Snapshot, look: Look) -> tuple[list[Span], list[Span]]:
+    """Return what is odd about the file itself, and the same in a word each for a narrow title.
+
+    What a file is that is not followed as usual stands on the right in any case.
+    """
     log = snapshot.log
-    odd = []
+    odd, short = [], []
     if log.mishap is not None and log.mishap_at is not None and snapshot.at - log.mishap_at < _MISHAP_S:
         odd.append(Span(f"{log.mishap.value} {words.clock(log.mishap_at, look.zone)}", Role.WARN))
+        short.append(Span(log.mishap.value, Role.WARN))
     if log.filesystem:
         odd.append(Span(f"on {log.filesystem}", Role.WARN))
+        short.append(odd[-1])
     if log.detail and log.state in (LogState.FOLLOWING, LogState.DELETED, LogState.UNREADABLE):
-        odd.append(faint(words.one_line(log.detail)))
-    return odd
+        detail = words.one_line(log.detail)
+        odd.append(faint(detail))
+        if log.state is LogState.FOLLOWING:
+            short.append(faint(detail.split()[0].rstrip(":")))
+    return odd, short
 
 
 def _place(shown: LogShown) -> str:
