@@ -99,6 +99,15 @@ class Soak:
         self.lines = self.samples = self.cuts = self.restarts = 0
         self.burst_bytes = 0
         self.has_skipped = False
+        self._looked_at = 0
+        engine.on_lines.append(self._look_for_gaps)
+
+    def _look_for_gaps(self) -> None:
+        """At each change of the buffer: behind a gap come more lines than it keeps, perhaps."""
+        log = self._engine.log
+        if not self.has_skipped:
+            self.has_skipped = any(entry.kind is EntryKind.GAP for entry in log.lines(self._looked_at, log.end))
+            self._looked_at = log.end
 
     async def run(self) -> None:
         await self.restart()
@@ -128,8 +137,6 @@ class Soak:
         self._hear_samples()
         await until_async(lambda: self._step >= before + _STEPS_A_MINUTE, _WAIT_S, f"steps of minute {minute}")
         self.lines += self._engine.log.end - lines
-        gaps = (entry.kind is EntryKind.GAP for entry in self._engine.log.lines(lines, self._engine.log.end))
-        self.has_skipped = self.has_skipped or any(gaps)
 
     async def _press(self, keys: str) -> None:
         """Press keys one after the other, then go back to the first screen: what is shown has tasks of its own."""
