@@ -27,8 +27,8 @@ from tests.waiting import until_async
 
 
 @asynccontextmanager
-async def running(target: Target, heard: Heard) -> AsyncIterator[Link]:
-    link = Link("t", target, payload=lambda: PAYLOAD, on_event=heard.append)
+async def running(target: Target, heard: Heard, payload: bytes = PAYLOAD) -> AsyncIterator[Link]:
+    link = Link("t", target, payload=lambda: payload, on_event=heard.append)
     task = asyncio.create_task(link.run())
     try:
         yield link
@@ -219,17 +219,12 @@ async def test_bulk_connects_beside_the_control_agent_and_is_told_of_after_it(
             yield agent
 
     monkeypatch.setattr("console.link.link.open_agent", late)
-    link = Link("t", target_of(server, key, python=sys.executable), payload=lambda: PAYLOAD, on_event=heard.append)
-    task = asyncio.create_task(link.run())
+    async with running(target_of(server, key, python=sys.executable), heard) as link:
+        await until_async(lambda: server.alive)  # bulk's
+        early = [*heard], link.has_bulk
+        may_start.set()
+        await until_async(lambda: link.has_bulk)
 
-    await until_async(lambda: server.alive)  # bulk's
-    early = [*heard], link.has_bulk
-    may_start.set()
-    await until_async(lambda: link.has_bulk)
-
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
     assert early == ([], False)
     assert [type(event) for event in heard if isinstance(event, LinkUp | BulkUp)] == [LinkUp, BulkUp]
     await until_async(lambda: not server.alive)
@@ -241,16 +236,11 @@ async def test_where_the_control_agent_has_failed_bulk_waits_for_it(
     server = await serve()
     trust(home, server)
     target = target_of(server, key, python=sys.executable)
-    link = Link("t", target, payload=lambda: b"raise SystemExit(3)\n", on_event=heard.append)
-    task = asyncio.create_task(link.run())
+    async with running(target, heard, payload=b"raise SystemExit(3)\n") as link:
+        for attempt in (1, 2, 3):
+            await until_async(lambda: len(heard.of(LinkDown)) == attempt)  # noqa: B023
+            link.retry_now()
 
-    for attempt in (1, 2, 3):
-        await until_async(lambda: len(heard.of(LinkDown)) == attempt)  # noqa: B023
-        link.retry_now()
-
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
     assert len(server.connections) <= 5  # two for the first attempt, one for each of the others, and one under way
     assert not heard.of(BulkUp)
     assert not heard.of(BulkDown)
