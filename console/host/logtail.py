@@ -80,6 +80,8 @@ class Follower:
             if self._drain(events):
                 self._switch(events)
             return events
+        else:
+            self._via = ""  # it may have been away
         self._follow(events)
         return events
 

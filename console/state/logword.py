@@ -10,7 +10,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from console.model import Stage
-from console.protocol import RunRecord
+from console.protocol import LogEvent, RunRecord
 from console.state import events, lasting, launch, training
 from console.state.ending import how_it_ended
 from console.state.hostword import launched
@@ -96,12 +96,26 @@ def from_log(
 
 
 def _log_said(log: LogFacts, event: events.LogSaid, at: float) -> LogFacts:
-    before, now = log.event, event.log
-    known = before is not None and before.size is not None and now.size is not None
-    grew = known and before is not None and before.inode == now.inode and (now.size or 0) > (before.size or 0)
+    now = event.log
+    grew = _grew(log, now)
     if now.state in ("truncated", "rotated"):
         log = replace(log, mishap=now.state, mishap_at=at)
-    return replace(log, event=now, at=at, grew_at=at if grew and not log.is_catching_up else log.grew_at)
+    return replace(
+        log,
+        event=now,
+        sized=now if now.size is not None else log.sized,
+        at=at,
+        grew_at=at if grew and not log.is_catching_up else log.grew_at,
+    )
+
+
+def _grew(log: LogFacts, now: LogEvent) -> bool:
+    """Whether something was written since the log was looked at last."""
+    if not now.size:
+        return False
+    if now.state in ("truncated", "rotated") or (log.event is not None and log.event.state == "missing"):
+        return True  # what stands in it is new
+    return log.sized is not None and log.sized.inode == now.inode and now.size > (log.sized.size or 0)
 
 
 def _samples(state: TargetState, event: events.SamplesSeen) -> TargetState:

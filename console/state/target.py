@@ -106,6 +106,8 @@ class Follow(Struct, frozen=True, kw_only=True):
 
 class LogFacts(Struct, frozen=True, kw_only=True):
     event: protocol.LogEvent | None = None
+    sized: protocol.LogEvent | None = None
+    """The last word that told a size: an unreadable or a missing file has none."""
     at: float | None = None
     grew_at: float | None = None
     tail: tuple[LogLine, ...] = ()

@@ -175,6 +175,22 @@ def test_a_log_moved_away_is_followed_where_it_went(tmp_path: Path) -> None:
     assert "elsewhere" in reader.event["detail"]
 
 
+def test_a_log_that_was_moved_back_is_followed_by_its_name_again(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("wb", buffering=0) as file:
+        reader = Reader(log)
+        reader.step()
+        log.rename(tmp_path / "elsewhere")
+        file.write(b"1\n")
+        reader.step()
+        (tmp_path / "elsewhere").rename(log)
+        file.write(b"2\n")
+        reader.step()
+
+    assert reader.data == b"1\n2\n"
+    assert not reader.event.get("detail")
+
+
 def test_a_deleted_log_is_followed_while_it_is_open(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb", buffering=0) as file:
