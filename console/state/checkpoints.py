@@ -34,6 +34,7 @@ _COMPLETED: Final = lazy(
     r"|\bckpt (?:saved|written)\b"
     r"|\bcheckpoint(?: of size [\d.]+ \w+| \S+)?(?: (?:was|has been|successfully|is))* (?:saved|written)\b"
     r"|\bcheckpoint(?: for step [\d,]+ saved| \S+ is ready now)\b|\bglobal checkpoint save :.* save duration\b"
+    r"|\bcheckpoint save for step [\d,]+ .*\bfinalized successfully\b"
     r"|(?:\bsaved model to|\[Torch\] Saved) \S*global_step_?\d",
     re.IGNORECASE,
 )
@@ -41,6 +42,7 @@ _STARTED: Final = lazy(
     rf"\b(?:saving|writing|preparing to save) {_WORDS}(?:checkpoint|ckpt)\b|\bcheckpoint \S+ is about to be saved\b"
     r"|(?:\[(?:checkpoint|ckpt)\]|(?<![\w./-])(?:checkpoint|ckpt):) ?(?:saving|writing)\b"
     r"|\bWriting model to \S*\bmodel_\d{8}\.bin\b"
+    r"|\bscheduled async checkpoint save for /"
     r"|\bsaving model to '?\S+\.ckpt\b|(?:\bsaving model to|\[Torch\] Saving) \S*global_step_?\d",
     re.IGNORECASE,
 )

@@ -192,6 +192,9 @@ PREFIX: Final = lazy(
     | \d\d-\d\d\ \d\d:\d\d:\d\d(?=\s)
     | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\ [AP]M)?\]?(?=\s)
     | \[NeMo\ [IW]\ \d{4}-\d\d-\d\d\ [^\]\n]{1,80}\]
+    # a container's or a logger's JSON around the record, whose text holds a blank at least
+    | \{(?:"[\w@.-]{1,40}":\ ?(?:"[^"\\]{0,200}"|[-\d.eE+]{1,30}|null|true|false),\ ?){0,12}
+      "(?:log|message|msg|event)":\ ?"(?=[^"\s]{0,90}\s)
     # how grave, and which logger
     | I\d{4}\ \d\d:\d\d:\d\d\.\d+\s+\d+\s[\w./]{1,90}\.py:\d+\]
     | \[(?:INFO|WARNING|WARN|DEBUG)(?:\|[^\]]{0,80})?\]
@@ -199,7 +202,9 @@ PREFIX: Final = lazy(
     | \[[\w.]+\.py:\d+(?::\w+)?\] | [\w.]+\.py:\d+(?=\s) | [\w.]+:\d+(?=\s+>>)
     | \[(?:titan|deepspeed)\] | root(?=\s[-|])
     | \[(?:__main__|[a-z_]\w{0,60}(?:\.\w{1,60}){1,9})(?::\d+)?(?:,\ rank=\d+)?\](?=[\s\[]) | \[PID:\d+\]
+    | \[[A-Za-z_]\w{0,60}\](?=\[(?:INFO|WARNING|DEBUG)\])
     | [A-Za-z_]\w{0,60}(?=\s[-|]\s(?:INFO|WARNING|DEBUG)\b)
+    | (?!step|iter|epoch|batch)[A-Za-z_]\w{0,60}:[\w<>]{1,60}:\d+(?=\s-\s)
     | (?<=INFO\ )(?!step|iter|epoch|batch|loss)[a-z_]\w{0,60}:(?=\s)
     | [A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,9}(?:(?=\s[-|]\s)|:(?=\s)|:[\w<>]{1,60}:\d+(?=\s-\s))
     | __main__(?:(?=\s-\s)|:(?:[\w<>]{1,60}:\d+(?=\s-\s))?)
@@ -213,6 +218,20 @@ def skip_prefix(text: str) -> tuple[int, str | None]:
     """Return where the record starts after time stamps, level, rank and logger, and the rank where one is named."""
     match = PREFIX.match(text)
     return (match.end(), match["rank"]) if match is not None else (0, None)
+
+
+_WRAPPED: Final = lazy(r'"(?:log|message|msg|event)": ?"(?P<record>(?:[^"\\]|\\.)*)')
+_ESCAPED_END: Final = ("\\n", "\\r")
+
+
+def without_json_after(text: str, start: int) -> str:
+    """Cut off what follows the JSON string in which the record stands; where it stands in none, nothing."""
+    if text.find('{"', 0, start) < 0 or (match := _WRAPPED.search(text)) is None:
+        return text
+    end = match.end("record")
+    while text.startswith(_ESCAPED_END, end - 2):
+        end -= 2
+    return text[:end]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from console.state.formatrules import (
     read,
     read_more,
     skip_prefix,
+    without_json_after,
 )
 from console.state.formats import LITERALS, find_format
 from console.state.linekind import LineKind, classify
@@ -216,11 +217,12 @@ class Parser:
         if not line.partial and (checkpoint := read_checkpoint(text)) is not None:
             return [self._checkpoint(checkpoint, line), *self._step_beside(line, text, live=live)]
         start, rank = skip_prefix(text)
+        text = without_json_after(text, start)
         formats = self._in_order(text)
         first = next(formats, None)
         found = self._match(chain((first,), formats), text, start, line.partial) if first is not None else None
         if found is None:
-            return [] if line.partial else self._start_up(line, start)
+            return [] if line.partial else self._start_up(line, text, start)
         fmt, reading = found
         if reading.rule.opens and not line.partial:
             self._record = _Record(fmt, reading, line, rank, live)
@@ -240,8 +242,8 @@ class Parser:
         sample = self._sample(fmt, reading, line, rank, live=live)
         return [sample] if sample is not None else []
 
-    def _start_up(self, line: RawLine, start: int) -> list[Sample]:
-        reading = read_startup(line.text, start)
+    def _start_up(self, line: RawLine, text: str, start: int) -> list[Sample]:
+        reading = read_startup(text, start)
         if reading is None:
             return []
         sample = self._sample(STARTUP, reading, line, None, live=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,9 @@ PREFIXES = [
     "2026-03-09T22:41:07.004123456Z ",
     "2026-03-09 22:41:07,004 - INFO - ",
     "2026-03-09 22:41:07.004 | INFO     | __main__:main:42 - ",
+    "2026-03-09 22:41:07.004 | DEBUG    | pretrain:<module>:42 - ",
     "[2026-03-09 22:41:07,004][__main__][INFO] - ",
+    "[2026-03-09 22:41:07,004][pretrain][INFO] - ",
     "2026-03-09T22:41:07.004123456Z stdout F ",
     "[pod/trainer-0/main] ",
     "[0]: ",
@@ -75,6 +78,29 @@ def test_what_stands_before_a_record_changes_nothing(prefix: str) -> None:
     ]
 
     assert wrong == []
+
+
+WRAPPERS: list[Callable[[str], object]] = [
+    lambda line: {"log": line + "\n", "stream": "stdout", "time": "2026-03-09T22:41:07.004123456Z"},
+    lambda line: {"asctime": "2026-03-09 22:41:07,004", "levelname": "INFO", "lineno": 42, "message": line},
+]
+"""A container's log driver, and a JSON logger: the record is the value of a key."""
+
+
+@pytest.mark.parametrize("wrapped", WRAPPERS)
+def test_record_within_json_says_the_same(wrapped: Callable[[str], object]) -> None:
+    plain = [case for _, case in CASES if case.line.isprintable() and not set(case.line) & set('"\\')]
+    lines = [case for case in plain if " " in case.line and case.line[0] not in OWN_STARTS]
+
+    wrong = [
+        case
+        for case in lines
+        if [said(row) for row in rows(json.dumps(wrapped(case.line), ensure_ascii=False).encode())]
+        != [case._replace(line="")]
+    ]
+
+    assert wrong == []
+    assert len(lines) > 200
 
 
 @pytest.mark.parametrize("trainer", LINES)

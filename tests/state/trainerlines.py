@@ -110,6 +110,17 @@ LINES: dict[str, list[Case]] = {
     ],
     "nemo": [
         Case(
+            "[NeMo I 2026-03-09 22:41:07 model_checkpoint:523] Async checkpoint save for step 300 (/r/d--loss=2.5-last.ckpt) "
+            "finalized successfully.",
+            "ckpt",
+            300,
+        ),
+        Case(
+            "[NeMo I 2026-03-09 22:41:07 model_checkpoint:497] Scheduled async checkpoint save for /r/d--epoch=0-step=299.ckpt",
+            "ckpt",
+            299,
+        ),
+        Case(
             "Epoch 0: :   1%|          | 612/70000 [7:01:58<797:21:40, 41.37s/it, loss=3.2, v_num=, reduced_train_loss=3.125, global_step=611.0, consumed_samples=1.25e+6]",
             "step",
             611,
@@ -648,6 +659,12 @@ LINES: dict[str, list[Case]] = {
         ),
     ],
     "composer": [
+        Case(
+            "train          Epoch   0:    4%|▉                   | 120/4800 [06:24<4:10:11,  3.21s/ba, loss/train/total=5.1120]",
+            "step",
+            120,
+            5.112,
+        ),
         Case("[batch=1/90]:", "step", 1),
         Case("[batch=4,799/4,800]:", "step", 4799),
         Case("[epoch=1/2][batch=45/90]:", "step", 45),
@@ -1022,6 +1039,25 @@ LINES: dict[str, list[Case]] = {
     ],
     "fairseq": [
         Case(
+            '[2026-03-09 22:41:07,004][train_inner][INFO] - {"epoch": 1, "update": 0.09, "loss": "9.101", "wps": "18011.2", '
+            '"num_updates": "200", "lr": "2.5e-05", "gnorm": "2.1"}',
+            "step",
+            200,
+            9.101,
+            18011.2,
+        ),
+        Case(
+            '[2026-03-09 22:41:07,004][valid][INFO] - {"epoch": 2, "valid_loss": "3.901", "valid_wps": "60211", '
+            '"valid_num_updates": "4400"}',
+            "eval",
+            4400,
+            3.901,
+        ),
+        Case(
+            '[2026-03-09 22:41:07,004][train][INFO] - {"epoch": 2, "train_loss": "4.4", "train_num_updates": "4400"}',
+            "other",
+        ),
+        Case(
             "2026-03-09 22:41:07 | INFO | train_inner | epoch 001:      1 / 900 loss=14.25, nll_loss=14.2, ppl=18820.1, wps=0, ups=0, wpb=4096, bsz=64, num_updates=1, lr=1.25e-07, gnorm=5.1, loss_scale=128, train_wall=3, wall=9",
             "step",
             1,
@@ -1261,6 +1297,16 @@ LINES: dict[str, list[Case]] = {
         Case("| max_sequence_length T | 1024                                               |", "header"),
     ],
     "dflash": [
+        Case(
+            '{"event": "step", "step": 4200, "loss": 1.0712, "tok_s": 21311.0, "min_ready": 5, "max_depth": 16}',
+            "step",
+            4200,
+            1.0712,
+            21311.0,
+        ),
+        Case('{"step": 90, "loss": "nan", "tok_s": 20001}', "step", 90, None, 20001.0),
+        Case('{"epoch": 0, "iter": 12, "loss": 9.5, "tokens_per_sec": 18011.5}', "step", 12, 9.5, 18011.5),
+        Case('{"ts": 1, "global_step": 500, "eval_loss": 2.25}', "eval", 500, 2.25),
         Case("[checkpoint] saved /out/dflash/step_4000.pt in 12.1s", "ckpt", 4000),
         Case("Saved ckpt to /out/dflash/step_4100.pt", "ckpt", 4100),
         Case(
@@ -1379,5 +1425,11 @@ NOTHING: list[str] = [
     "wandb: Run data is saved locally in /w/wandb/run-20260309_224107-abc",
     "wandb:       train/loss ▁▂▃",
     "Epoch 3 is done",
+    # JSON around something else
+    '{"log":"Loading checkpoint shards:  50%|█████     | 4/8 [00:12<00:12,  3.00s/it]","stream":"stderr"}',
+    '{"level": "info", "msg": "best step 1200, best loss 1.2011", "ts": 1}',
+    '{"messages": [{"role": "user", "content": "step 3 loss 2.1"}]}',
+    '{"iteration": 3, "latency_ms": 41.2, "tokens_per_s": 812.3}',
+    '{"args": {"step": 1, "loss": 2}}',
 ]
 """Lines that may stand in a log of training and say nothing about its steps, losses or tokens/s."""

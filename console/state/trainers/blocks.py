@@ -14,7 +14,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="composer",
         title="Composer, LLM Foundry",
-        literals=("atch=", "Train ", "Eval ", "[token=", "[sample=", "[iteration=", "ba/s"),
+        literals=("atch=", "Train ", "Eval ", "[token=", "[sample=", "[iteration=", "ba/s", "s/ba"),
         aliases={
             "loss/train/total": "loss",
             "loss/train": "loss",
@@ -40,7 +40,8 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(
                     rf"(?:train +)?Epoch +(?P<epoch>\d+):?(?: +train)? +\d{{1,3}}%\|[^|]{{0,400}}\| *{NAMED_STEP}/"
-                    rf"(?P<total>{INT})(?: ba)? \[[\d:]+<(?P<eta>[^,\]]*), *(?P<steps_per_s>[\d.]+) ?ba/s"
+                    rf"(?P<total>{INT})(?: ba)? \[[\d:]+<(?P<eta>[^,\]]*), *"
+                    r"(?:(?P<steps_per_s>[\d.]+) ?ba/s|(?P<step_s>[\d.]+) ?s/ba)"
                     r"(?:,(?P<rest>[^\]]*))?\]"
                 ),
                 pairs=(SPACED,),

@@ -93,7 +93,9 @@ FORMATS: Final[tuple[Format, ...]] = (
             ),
             Rule(
                 kind=Kind.STEP,
-                head=Lazy(rf'\{{"step": {NAMED_STEP}, (?P<rest>(?=[^{{}}]*"loss": )[^{{}}]*)\}}'),
+                head=Lazy(
+                    rf'\{{"step": {NAMED_STEP}, (?P<rest>(?=[^{{}}]*"loss": )(?!.*"tok[\w/]*s(?:ec)?":)[^{{}}]*)\}}'
+                ),
                 pairs=(QUOTED,),
                 needs=frozenset({"loss"}),
             ),
@@ -146,7 +148,14 @@ FORMATS: Final[tuple[Format, ...]] = (
                 pairs=(QUOTED,),
                 needs=frozenset({"step"}),
             ),
-            Rule(kind=Kind.EVAL, head=Lazy(r"\w+ \| \{(?P<rest>(?=.*\"valid_loss\": ).*)\}"), pairs=(QUOTED,)),
+            # Hydra's logger names the part of the program in brackets, which are no part of the record.
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(r'\{"epoch": \d+, "update": [\d.]+, (?P<rest>"loss": .*)\}'),
+                pairs=(QUOTED,),
+                needs=frozenset({"step"}),
+            ),
+            Rule(kind=Kind.EVAL, head=Lazy(r"(?:\w+ \| )?\{(?P<rest>(?=.*\"valid_loss\": ).*)\}"), pairs=(QUOTED,)),
             Rule(
                 kind=Kind.EVAL,
                 head=Lazy(r"(?:[\w.-]+ \| )?epoch \d+ \| valid on '[^']+' subset \| (?P<rest>.*)"),
@@ -225,6 +234,63 @@ FORMATS: Final[tuple[Format, ...]] = (
             ),
             ("step:64 - val-core/x/acc/mean@1:0.5", {"kind": "eval", "step": 64}),
             ("Training Progress:   6%|▋         | 64/1000 [42:40<10:24:00, 40.00s/it]", {"kind": "step", "step": 64}),
+        ),
+    ),
+    # Behind those whose JSON lines are known: a script of one's own with a JSON logger.
+    Format(
+        name="json",
+        title="JSON lines of a step and a loss",
+        literals=('"step"', '"global_step"', '"iter"', '"iteration"'),
+        aliases={
+            "step": "step",
+            "iter": "step",
+            "iteration": "step",
+            "global_step": "global_step",
+            "total_steps": "total",
+            "loss": "loss",
+            "train_loss": "loss",
+            "train/loss": "loss",
+            "val_loss": "loss",
+            "eval_loss": "loss",
+            "lr": "lr",
+            "learning_rate": "lr",
+            "grad_norm": "grad_norm",
+            "min_ready": "queue_min",
+            "max_depth": "queue_max",
+        },
+        rates={
+            "tok_s": Scope.GLOBAL,
+            "tok/s": Scope.GLOBAL,
+            "tokens/s": Scope.GLOBAL,
+            "tokens_per_s": Scope.GLOBAL,
+            "tokens_per_sec": Scope.GLOBAL,
+            "tokens_per_second": Scope.GLOBAL,
+        },
+        derives="tokens per step x steps since the last line / time",
+        rules=tuple(
+            Rule(
+                kind=kind,
+                head=Lazy(rf'\{{(?P<rest>(?=[^{{}}]*"(?:{losses})": ?"?{VALUE}"?[,\s}}])[^{{}}]*)\}}'),
+                pairs=(QUOTED,),
+                needs=frozenset({"step", "global_step"}),
+            )
+            for kind, losses in ((Kind.STEP, "(?:train[_/])?loss"), (Kind.EVAL, "(?:val|eval)_loss"))
+        ),
+        samples=(
+            (
+                '{"event": "step", "step": 640, "loss": 2.0625, "tok_s": 18000.5, "level": "info"}',
+                {"kind": "step", "step": 640, "loss": 2.0625, "tok_s": 18000.5, "scope": "global"},
+            ),
+            (
+                '{"ts": "2026-02-11T07:15:09Z", "iter": 41, "train/loss": NaN, "lr": 0.0003}',
+                {"kind": "step", "step": 41, "loss": None, "loss_state": "nan", "lr": 3e-4, "tok_s": None},
+            ),
+            ('{"epoch": 1, "step": 800, "val_loss": 2.25}', {"kind": "eval", "step": 800, "loss": 2.25}),
+        ),
+        refuses=(
+            '{"step": 0, "loss": "kl", "max_steps": 60000}',
+            '{"best_step": 1200, "best_loss": 1.2011}',
+            '{"step": 640, "request": {"loss": 1}}',
         ),
     ),
 )
