@@ -465,6 +465,18 @@ _OWN = {
         "no run depends on it; launches are not written down meanwhile",
         "mend or move away the file that is named; a new one is made by itself",
     ),
+    "notes_unusable": _error(
+        "the console's own directory can't be written",
+        "Plans for `--plan-id` are kept in it, on this machine. It is full, read-only, or belongs to somebody else.",
+        _UNTOUCHED,
+        "make room, or point XDG_STATE_HOME to another place",
+    ),
+    "output_unusable": _error(
+        "the result can't be written",
+        "What stdout leads to takes no more: its disk is full, or it can't be written.",
+        "no run depends on it; what was asked for may have been done",
+        "make room, then look with `status`",
+    ),
     "bug": _error(
         "an error of the console itself",
         "Something happened that the console did not foresee.",

@@ -104,6 +104,8 @@ def _report(exc: Exception, called: Called) -> int:
     except BrokenPipeError:
         _close_stdout_quietly()
         return _SIGPIPE
+    except ConsoleError as lost:  # of the saying itself
+        return _failed(lost, called)
 
 
 def _say(exc: Exception, called: Called) -> int:
@@ -128,11 +130,17 @@ def _say(exc: Exception, called: Called) -> int:
 def _failed(error: ConsoleError, called: Called) -> int:
     from console.headless import output
 
+    if error.reason is Reason.OUTPUT_UNUSABLE:
+        _close_stdout_quietly()
+        called.as_json = False
     if called.as_json:
         output.emit_json(output.error_json(error, called.target))
     else:
         for line in output.error_lines(error):
-            click.echo(line, err=not output.is_result(error))
+            if output.is_result(error):
+                output.say(line)
+            else:
+                click.echo(line, err=True)
     return error.exit_code
 
 
@@ -155,7 +163,7 @@ def _interrupted(called: Called) -> int:
 
 
 def _close_stdout_quietly() -> None:
-    """Let the interpreter's last flush go nowhere: the reader of our pipe is gone."""
+    """Let the interpreter's last flush go nowhere: nobody can take it any more."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -174,6 +174,8 @@ class Reason(StrEnum):
     # our own
     CONFIG = "config"
     LEDGER_UNUSABLE = "ledger_unusable"
+    NOTES_UNUSABLE = "notes_unusable"
+    OUTPUT_UNUSABLE = "output_unusable"
     BUG = "bug"
 
 

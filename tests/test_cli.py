@@ -214,6 +214,16 @@ def test_reader_that_leaves_ends_it_quietly_and_never_with_success() -> None:
     assert done.stderr.split() == ["141"]
 
 
+@pytest.mark.parametrize("words", ["status --host 127.0.0.1 --port 1", "formats --json", "status --json --nosuch"])
+def test_result_that_finds_no_room_is_no_bug_and_no_success(words: str) -> None:
+    done = run(f"$C {words} >/dev/full")
+
+    *_, said = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert said.startswith("ERROR output_unusable: stdout: No space left on device")
+    assert "Traceback" not in done.stderr
+
+
 def test_closed_stdin_and_foreign_locale_change_nothing() -> None:
     done = run("$C status --host 127.0.0.1 --port 1 --json <&-", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
 

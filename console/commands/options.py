@@ -86,6 +86,7 @@ class Moment(click.ParamType[float]):
             return float(value)
         now = datetime.now(UTC).astimezone()
         found: datetime | None = None
+        no_moment = "is no moment: expected 10m, 21:30 or 2026-11-29T21:30"
         if ":" in value or "-" in value:
             try:
                 if "-" not in value:
@@ -96,11 +97,14 @@ class Moment(click.ParamType[float]):
                 else:
                     found = datetime.fromisoformat(value).astimezone()
             except (ValueError, OverflowError, OSError):
-                self.fail(f"{value!r} is no moment: expected 10m, 21:30 or 2026-11-29T21:30", param, ctx)
+                self.fail(f"{value!r} {no_moment}", param, ctx)
             if found > now:
                 self.fail(f"{value!r} has not come yet", param, ctx)
             return found.timestamp()
-        return now.timestamp() - Seconds().convert(value, param, ctx)
+        try:
+            return now.timestamp() - Seconds().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} {no_moment}", param, ctx)
 
 
 class Words(click.ParamType[list[str]]):

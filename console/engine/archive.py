@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from console.engine.oldlogs import OldLogs
 from console.engine.past import Past
+from console.engine.unknown import unknown_run
 from console.engine.unwatched import Unwatched
 from console.history import ledger
 from console.history.entry import Entry, Runs
@@ -94,8 +95,12 @@ class Archive:
         if found is None and await self._read_logs(self._snapshot(), which):
             found = await self._ask(read)
         if found is None:
-            raise ConsoleError(Reason.RUN_UNKNOWN, f"{which}: no such run of {self._target}", Exit.REFUSED)
+            raise await self._unknown(which)
         return found
+
+    async def _unknown(self, which: str) -> ConsoleError:
+        rows = await self._ask(lambda book, place: book.entries(place, self._target))
+        return unknown_run(which, self._target, (word for row in rows for word in (row.name, row.id)))
 
     async def log_of(self, which: str) -> str | None:
         """Return where the newest run of this id or name has its log, by the ledger alone; None where it can't say."""
@@ -106,7 +111,7 @@ class Archive:
         """Put a note on a run, in the place of an earlier one."""
         await self._flush()
         if not await self._ask(lambda book, place: book.annotate(place, self._target, run_id, text)):
-            raise ConsoleError(Reason.RUN_UNKNOWN, f"{run_id}: no such run of {self._target}", Exit.REFUSED)
+            raise await self._unknown(run_id)
 
     async def _ask(self, job: Callable[[ledger.Ledger, str], T]) -> T:
         """Run a job with the place of the target's records: the one that is watched, else the last known."""

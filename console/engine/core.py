@@ -23,6 +23,7 @@ from console.engine.oldlogs import OldLogs
 from console.engine.pastsource import PastSource, past_source
 from console.engine.replay import Replay, record
 from console.engine.tape import Tape
+from console.engine.unknown import unknown_run
 from console.engine.unwatched import Unwatched
 from console.engine.watching import Watching
 from console.link.events import LinkUp
@@ -220,7 +221,8 @@ class Engine(Watching):
         """
         found = next((each for each in self._records() if run in (each.id, each.name)), None)
         if found is None:
-            raise ConsoleError(Reason.RUN_UNKNOWN, f"{run}: no such run of {self.name} on the host", Exit.REFUSED)
+            known = (word for each in self._records() for word in (each.name, each.id))
+            raise unknown_run(run, f"{self.name} on the host", known)
         return await record(self._link, self.name, self.target, found, self.now())
 
     async def noted_size_at(self, run: str, at: float, size_bytes: int) -> int | None:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from console.engine.book import WORK_S, Book
 from console.engine.observing import is_progress_alone, observed
 from console.engine.recording import Recording
+from console.engine.unknown import unknown_run
 from console.history import ledger
 from console.history.entry import CLEARED, KEPT, Entry, Observed, cache_kind, entry, is_launch
 from console.history.samples import Curves
@@ -194,7 +195,8 @@ class Past:
         except (ledger.LedgerError, TimeoutError) as exc:
             raise ConsoleError(Reason.LEDGER_UNUSABLE, str(exc), Exit.REFUSED) from exc
         if found is None:
-            raise ConsoleError(Reason.RUN_UNKNOWN, f"{run}: no such run of {self._target}", Exit.REFUSED)
+            records = reversed(self._records.values())
+            raise unknown_run(run, self._target, (word for each in records for word in (each.name, each.id)))
         return found
 
     # -- the work -----------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from console.bounded import Bounded, TooSlow, bounded
 from console.engine import Engine
 from console.engine.logreader import is_gone
 from console.engine.since import since
+from console.engine.unknown import unknown_run
 from console.headless import output
 from console.reasons import ConsoleError, Exit, Reason
 from console.state.linekind import LineKind, classify
@@ -109,7 +110,9 @@ async def _guessed(engine: Engine, which: str) -> Place:
     was noted of its run. Raises: ConsoleError(RUN_UNKNOWN)."""
     place = engine.logs.place_of(engine.past_runs.get(which, which))
     no_log = "" if place is None else f", and no log {place.path}"
-    unknown = ConsoleError(Reason.RUN_UNKNOWN, f"{which}: no such run of {engine.name}{no_log}", Exit.REFUSED)
+    run = engine.snapshot.run
+    known = [*([run.name] if run is not None else []), *reversed(engine.past_runs.values())]
+    unknown = unknown_run(which, f"{engine.name}{no_log}", known)
     if place is None:
         raise unknown
     if which in engine.past_runs or which in engine.past_runs.values():

@@ -28,8 +28,13 @@ def one_line(text: str) -> str:
 
 
 def say(line: str, stream: TextIO | None = None) -> None:
-    """Print one result line, at once."""
-    print(line, file=stream or sys.stdout, flush=True)
+    """Print one result line, at once. Raises: ConsoleError(OUTPUT_UNUSABLE); BrokenPipeError."""
+    try:
+        print(line, file=stream or sys.stdout, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        raise ConsoleError(Reason.OUTPUT_UNUSABLE, f"stdout: {exc.strerror}") from exc
 
 
 def progress(line: str) -> None:

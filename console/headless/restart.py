@@ -61,7 +61,7 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
             await confirm(engine, plan, overrides, options)
         asked_at = engine.now()
         accepted = await engine.execute(plan, overrides)
-        store.save_run(accepted.run_id, name)
+        note_run(accepted, name)
         if options.detach or options.wait_for == "accepted":
             return report_accepted(engine, accepted, options, usual_s=plan.usual_launch_s)
         wanted = options.wait_for or "stepping"
@@ -74,6 +74,12 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
             since=asked_at,
         )
         return report.report(engine, snapshot, judged, wanted, plan=plan, as_json=options.as_json)
+
+
+def note_run(accepted: Accepted, target: str) -> None:
+    """Note which target the run belongs to; where that can't be done, it is there all the same."""
+    if (why := store.save_run(accepted.run_id, target)) is not None:
+        output.progress(f"not noted that {accepted.run_id} is of {target}: {output.one_line(why)}")
 
 
 def _stored_overrides(name: str, overrides: Overrides, options: Options) -> Overrides:

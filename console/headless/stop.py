@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from console.config import Target
-from console.headless import follow, report, restart, store
+from console.headless import follow, report, restart
 from console.headless.session import deadline_after, opened, settled
 from console.model import Overrides
 from console.reasons import ConsoleError, Exit, Reason
@@ -31,7 +31,7 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
         if not (options.yes or options.plan_id is not None):
             await restart.confirm(engine, plan, Overrides(), options)
         accepted = await engine.execute(plan)
-        store.save_run(accepted.run_id, name)
+        restart.note_run(accepted, name)
         if options.detach:
             return restart.report_accepted(engine, accepted, options)
         found, judged = await follow.until_outcome(

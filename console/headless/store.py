@@ -1,7 +1,7 @@
 """What the command line remembers between two calls: plans that were shown, and which target a run id belongs to.
 
 Files of 0600 under the user's state directory. A plan is never trusted: it only keeps the overrides, and the host is
-asked for a new plan whose id must be the same.
+asked for a new plan whose id must be the same. What has happened already is told whether or not it could be noted.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class StoredWatch(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: Snapshot
 
 
-def save_watch(target: str, seq: int, snapshot: Snapshot) -> None:
-    _save("watches", target, msgspec.json.encode(StoredWatch(seq=seq, snapshot=snapshot)))
+def save_watch(target: str, seq: int, snapshot: Snapshot) -> str | None:
+    """Note where a watch ended; return why that can't be done."""
+    return _noted("watches", target, msgspec.json.encode(StoredWatch(seq=seq, snapshot=snapshot)))
 
 
 def load_watch(target: str) -> StoredWatch | None:
@@ -53,6 +54,7 @@ def load_watch(target: str) -> StoredWatch | None:
 
 
 def save_plan(plan_id: str, plan: StoredPlan) -> None:
+    """Keep a plan for `--plan-id`. Raises: ConsoleError(NOTES_UNUSABLE)."""
     _save("plans", plan_id, msgspec.json.encode(plan))
 
 
@@ -67,8 +69,9 @@ def load_plan(plan_id: str) -> StoredPlan:
     return msgspec.json.decode(data, type=StoredPlan)
 
 
-def save_run(run_id: str, target: str) -> None:
-    _save("runs", run_id, msgspec.json.encode(StoredRun(target=target)))
+def save_run(run_id: str, target: str) -> str | None:
+    """Note which target a run belongs to; return why that can't be done."""
+    return _noted("runs", run_id, msgspec.json.encode(StoredRun(target=target)))
 
 
 def target_of_run(run_id: str) -> str | None:
@@ -78,6 +81,14 @@ def target_of_run(run_id: str) -> str | None:
 
 def _folder(kind: str) -> Path:
     return platformdirs.user_state_path(APP) / kind
+
+
+def _noted(kind: str, key: str, data: bytes) -> str | None:
+    try:
+        _save(kind, key, data)
+    except ConsoleError as error:
+        return error.detail
+    return None
 
 
 def _save(kind: str, key: str, data: bytes) -> None:
@@ -91,7 +102,7 @@ def _save(kind: str, key: str, data: bytes) -> None:
             stream.write(data)
         temporary.rename(folder / f"{key}.json")
     except OSError as exc:
-        raise ConsoleError(Reason.STATE_DIR_UNUSABLE, f"{folder}: {exc.strerror}", Exit.USAGE) from exc
+        raise ConsoleError(Reason.NOTES_UNUSABLE, f"{folder}: {exc.strerror}", Exit.USAGE) from exc
 
 
 def _load(kind: str, key: str) -> bytes | None:

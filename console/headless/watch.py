@@ -81,9 +81,11 @@ async def _watch(
         _resumed(stream, snapshot, after)
         stream.say("snapshot", snapshot, status_json(snapshot))
         why, code, last = await _follow(engine, stream, until, deadline, told_to_end, every_s)
-        fields = {"why": why, "exit_code": int(code), "resume": f"--after {stream.last + 1}"}
+        end = stream.last + 1
+        fields = {"why": why, "exit_code": int(code), "resume": f"--after {end}"}
+        if (failure := store.save_watch(name, end, last)) is not None:
+            fields |= {"resume": None, "resume_why": f"where this watch ended can't be noted: {failure}"}
         stream.say("end", last, fields)
-        store.save_watch(name, stream.last, last)
         return code
 
 

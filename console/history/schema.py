@@ -109,7 +109,7 @@ def migrate(connection: sqlite3.Connection, steps: tuple[tuple[str, ...], ...] =
     try:
         version = _version(connection)  # another console may have been first
         if version > len(steps):
-            raise Newer(f"version {version} of the ledger, this console knows {len(steps)}")
+            raise Newer(f"version {version} of the ledger, this console knows {len(steps)}: update it")
         for step in steps[version:]:
             for statement in step:
                 connection.execute(statement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -9,6 +10,8 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from console import configfile
 from console.demo.host import DemoHost
@@ -91,6 +94,28 @@ def test_plan_is_refused_once_the_world_has_changed(console: Console) -> None:
     assert (done.code, done.json["reason"]) == (3, "plan_changed")
     assert done.json["plan_id"] != plan_id
     assert console("status", "--check").code == 5
+
+
+def test_what_has_happened_is_told_though_it_can_not_be_noted_here(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "dflash-console").mkdir()
+    for folder in ("runs", "plans", "watches"):
+        (tmp_path / "dflash-console" / folder).write_text("in the way, as a full disk would be")
+    console.free()
+
+    end = json.loads(console("watch", "--until", "free").out.splitlines()[-1])
+    planned = console("restart", "--plan", "--json")
+    started = console.restart()
+    stopped = console("stop", "--yes", "--timeout", "20s")
+
+    assert (end["type"], end["why"], end["exit_code"], end["resume"]) == ("end", "free", 0, None)
+    assert "File exists" in end["resume_why"]
+    assert (planned.code, planned.json["reason"]) == (2, "notes_unusable")
+    for done in (started, stopped):
+        assert done.code == 0, done
+        assert "not noted that r-" in done.err
 
 
 def test_plan_of_nobody_is_refused(console: Console) -> None:

@@ -132,7 +132,9 @@ def test_a_run_that_nobody_knows_is_told_from_a_log_that_is_gone(console: Consol
 
     assert never.code == 3
     assert "run_unknown" in never.out
-    assert f"never: no such run of {NAME}, and no log {ran.with_name('train_never.log')}" in never.out
+    assert f"never: no such run of {NAME}, and no log {ran.with_name('train_never.log')} |" in never.out
+    near = console("logs", "--run", ran.stem.removeprefix("train_")[:-1]).out
+    assert f"; did you mean {ran.stem.removeprefix('train_')}? |" in near
 
     ran.with_name("train_odd.log").mkdir()
     unreadable = console("logs", "--run", "odd")
@@ -200,7 +202,7 @@ def test_since_goes_by_the_dates_of_the_lines_where_they_bear_some(console: Cons
 
 @pytest.mark.parametrize("moment", ["25:99", "2026-13-01", "2126-01-01", "soon", "-5m"])
 def test_what_is_no_moment_is_refused(moment: str) -> None:
-    with pytest.raises(click.UsageError, match=r"moment|duration|come yet|negative"):
+    with pytest.raises(click.UsageError, match=r"is no moment: expected 10m|come yet"):
         Moment().convert(moment, None, None)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from console.demo.host import NAME
 from console.engine.unwatched import Unwatched
 from console.headless import follow
 from console.headless.history import run_json
@@ -149,7 +150,10 @@ def test_compare_with_a_run_that_nobody_knows_is_refused(console: Console, two_r
 
     assert done.code == 3
     assert "run_unknown" in done.out
-    assert "nosuch" in done.out
+    assert "nosuch: no such run of" in done.out
+    assert "did you mean" not in done.out
+    for words in (("compare", two_runs[1], "slammd"), ("metrics", "--run", "slammd")):
+        assert f"slammd: no such run of {NAME}; did you mean {two_runs[1]}? |" in console(*words).out
 
 
 def test_metrics_are_the_curves_of_a_run(console: Console, two_runs: tuple[str, str]) -> None:
