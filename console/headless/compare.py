@@ -74,9 +74,13 @@ def _rows(found: Comparison) -> list[tuple[str, str, str, str]]:
     if found.equal_s is not None:
         tokens = found.tokens or Pair(None, None)
         scaled = Pair(*(None if each is None else each / 1e6 for each in (tokens.a, tokens.b)))
-        rows.append(
-            (f"Mtokens at {output.span(found.equal_s)}", *_pair_texts(scaled, ".1f"), _percent(tokens.delta_pct))
-        )
+        texts = [
+            f"~{text}" if is_about and value is not None else text
+            for text, is_about, value in zip(
+                _pair_texts(scaled, ".1f"), found.tokens_about, (tokens.a, tokens.b), strict=True
+            )
+        ]
+        rows.append((f"Mtokens at {output.span(found.equal_s)}", texts[0], texts[1], _percent(tokens.delta_pct)))
     if found.equal_step is not None and found.loss is not None:
         rows.append(
             (f"loss at step {found.equal_step}", *_pair_texts(found.loss, ".3f"), _signed(found.loss.delta, ".3f"))

@@ -29,6 +29,11 @@ _COVERED: Final = 0.9
 """Tokens after a time are told where so much of it was watched."""
 _HOLDS: Final = 3.0
 """A rate holds until the next one, up to so many usual distances; beyond that nobody watched."""
+SAMPLED_SHARE: Final = 1 / 12
+"""A long log without a run is read at some 24 places: what lies between two of them is so much of it at most, with room
+for a pace that changes. A longer hole is one in which nothing was written."""
+_ABOUT: Final = 0.1
+"""Tokens are an estimate where more of the time than that lies between such places."""
 
 Points = Sequence[tuple[float, float]]
 
@@ -58,6 +63,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """Both have run for so long since their first step."""
     tokens: Pair | None = None
     """Tokens within that time."""
+    tokens_about: tuple[bool, bool] = (False, False)
+    """Whether those of A and of B are estimated from parts of a log."""
     equal_step: int | None = None
     loss: Pair | None = None
     """Mean loss of the steps up to that step, a hundredth of it or ten."""
@@ -77,10 +84,13 @@ def compare(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> Comparison:
     """Return A against B."""
     (one, ours), (other, theirs) = a, b
     equal_s = _equal_time(ours.digests.get("tok_s"), theirs.digests.get("tok_s"))
-    equal_step = _equal_step(ours.digests.get("loss"), theirs.digests.get("loss"))
+    losses = ours.digests.get("loss"), theirs.digests.get("loss")
+    equal_step = _equal_step(losses, (one.first_step, other.first_step))
     peak_gpu = _peak_gpu(one, other)
     why_not = _unlike(one.scope, other.scope)
-    tokens = _pair(_tokens(ours.digests.get("tok_s"), equal_s), _tokens(theirs.digests.get("tok_s"), equal_s))
+    a_tokens = _tokens(ours.digests.get("tok_s"), equal_s, sampled=one.is_log_only)
+    b_tokens = _tokens(theirs.digests.get("tok_s"), equal_s, sampled=other.is_log_only)
+    tokens = _pair(a_tokens.tokens, b_tokens.tokens)
     return Comparison(
         a=one,
         b=other,
@@ -88,8 +98,9 @@ def compare(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> Comparison:
         unlike=why_not,
         equal_s=equal_s,
         tokens=tokens if not why_not else None,
+        tokens_about=(a_tokens.is_about, b_tokens.is_about),
         equal_step=equal_step,
-        loss=_pair(_loss_at(ours.digests.get("loss"), equal_step), _loss_at(theirs.digests.get("loss"), equal_step)),
+        loss=_pair(_loss_at(losses[0], equal_step), _loss_at(losses[1], equal_step)),
         launch_s=_pair(one.launch_s, other.launch_s),
         peak_gpu=peak_gpu,
         peak_bytes=_pair(one.peaks.get(peak_gpu or ""), other.peaks.get(peak_gpu or "")),
@@ -155,52 +166,76 @@ def _equal_time(a: Digest | None, b: Digest | None) -> float | None:
     return seconds // unit * unit or None
 
 
-def _tokens(digest: Digest | None, until_s: float | None) -> float | None:
-    """Return the rate summed over time; what was not watched is filled with the mean where it is little, else None."""
+class _Tokens(Struct, frozen=True):
+    tokens: float | None = None
+    is_about: bool = False
+
+
+def _tokens(digest: Digest | None, until_s: float | None, *, sampled: bool) -> _Tokens:
+    """Return the rate summed over time; what was not watched is filled with the mean where it is little, else None.
+
+    `sampled`: of a log that was read in places, between which the rate goes from the one to the other.
+    """
     if digest is None or until_s is None or not digest.buckets:
-        return None
+        return _Tokens()
     points = [(digest.middle_s(bucket), bucket.mean) for bucket in digest.buckets if digest.middle_s(bucket) <= until_s]
     if not points:
-        return None
+        return _Tokens()
     gaps = [after[0] - before[0] for before, after in pairwise(points)]
-    usual = max(digest.width_s, median(gaps) if gaps else 0.0)
-    tokens, covered = points[0][1] * points[0][0], points[0][0]
-    if covered > _HOLDS * usual:
+    reach = _HOLDS * max(digest.width_s, median(gaps) if gaps else 0.0)
+    holds = _HOLDS * digest.width_s if sampled else reach
+    if sampled:
+        reach = max(reach, SAMPLED_SHARE * (_last_s(digest) or 0.0))
+    tokens, covered, between = points[0][1] * points[0][0], points[0][0], 0.0
+    if covered > reach:
         tokens = covered = 0.0
-    for (at, rate), (after, _) in zip(points, [*points[1:], (until_s, 0.0)], strict=True):
+    for (at, rate), (after, next_rate) in zip(points, [*points[1:], (until_s, points[-1][1])], strict=True):
         length = after - at
-        if length <= _HOLDS * usual:
+        if length <= holds:
             tokens, covered = tokens + rate * length, covered + length
-    return tokens / covered * until_s if covered >= _COVERED * until_s else None
+        elif length <= reach:
+            tokens, covered, between = tokens + (rate + next_rate) / 2 * length, covered + length, between + length
+    if covered < _COVERED * until_s:
+        return _Tokens()
+    return _Tokens(tokens / covered * until_s, between > _ABOUT * until_s)
 
 
 # -- loss at equal step -----------------------------------------------------------------------------------------------
 
 
-def _last_step(digest: Digest | None) -> int | None:
-    steps = [bucket.step for bucket in digest.buckets if bucket.step is not None] if digest is not None else []
-    return max(steps, default=None)
+def _steps(digest: Digest | None) -> list[int]:
+    return [bucket.step for bucket in digest.buckets if bucket.step is not None] if digest is not None else []
 
 
-def _equal_step(a: Digest | None, b: Digest | None) -> int | None:
-    one, other = _last_step(a), _last_step(b)
-    if one is None or other is None:
+def _equal_step(losses: tuple[Digest | None, Digest | None], first: tuple[int | None, int | None]) -> int | None:
+    """Return the last round step that both have made; None where there is none: one may have begun where the other
+    never came."""
+    steps = [_steps(digest) for digest in losses]
+    if not all(steps):
         return None
-    step = min(one, other)
+    step = min(max(each) for each in steps)
     unit = 1 if step < 100 else 10 if step < 1000 else 100 if step < 10_000 else 1000
-    return step // unit * unit or None
+    begun = max(own if own is not None else min(each) for own, each in zip(first, steps, strict=True))
+    return next((round_ for round_ in (step // unit * unit, step) if round_ and round_ >= begun), None)
 
 
 def _loss_at(digest: Digest | None, step: int | None) -> float | None:
     if digest is None or step is None:
         return None
     reach = max(10, step // 100)
-    near = [each for each in digest.buckets if each.step is not None and step - reach < each.step <= step]
-    if not near:
-        after = next((each for each in digest.buckets if each.step is not None and each.step >= step), None)
-        near = [after] if after is not None else []
-    count = sum(bucket.n for bucket in near)
-    return sum(bucket.mean * bucket.n for bucket in near) / count if count else None
+    known = [each for each in digest.buckets if each.step is not None]
+    near = [each for each in known if each.step is not None and step - reach < each.step <= step]
+    if near:
+        return sum(bucket.mean * bucket.n for bucket in near) / sum(bucket.n for bucket in near)
+    index = next((index for index, each in enumerate(known) if each.step is not None and each.step >= step), None)
+    if index is None:
+        return None
+    after, before = known[index], known[index - 1] if index else None
+    if before is None or before.step is None or after.step is None:
+        return after.mean if after.index == 0 else None  # nobody may have watched before it
+    if before.index + 1 == after.index:
+        return after.mean  # the step is one of those in it
+    return before.mean + (after.mean - before.mean) * (step - before.step) / (after.step - before.step)
 
 
 # -- the gap of two curves --------------------------------------------------------------------------------------------
@@ -217,18 +252,22 @@ def curve(digest: Digest, *, by_step: bool) -> list[tuple[float, float]]:
     return points
 
 
-def gap_curve(a: Points, b: Points, smooth: float) -> list[tuple[float, float]]:
-    """Return A over B in percent where both have numbers; both are smoothed by the median of `smooth` before."""
+def gap_curve(a: Points, b: Points, smooth: float, *, sampled: bool = False) -> list[tuple[float, float]]:
+    """Return A over B in percent where both have numbers; both are smoothed by the median of `smooth` before.
+
+    `sampled`: B's log was read in places. Where B is below zero, more is still more.
+    """
     one, other = smoothed(a, smooth), smoothed(b, smooth)
     if len(one) < 2 or len(other) < 2:
         return []
     xs = [x for x, _ in other]
     reach = _HOLDS * max(median([after - before for before, after in pairwise(xs)]), smooth / 2)
+    reach = max(reach, SAMPLED_SHARE * (xs[-1] - xs[0])) if sampled else reach
     found = []
     for x, value in one:
         there = _between(other, xs, x, reach)
         if there:
-            found.append((x, (value / there - 1) * 100))
+            found.append((x, (value - there) / abs(there) * 100))
     return found
 
 

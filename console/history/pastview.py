@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from console.history.comparing import SAMPLED_SHARE
 from console.history.entry import Entry, stage_of_launch
 from console.history.samples import Curves
 from console.history.words import before
@@ -280,18 +281,23 @@ def past_series(entry: Entry, curves: Curves, live: Snapshot) -> Mapping[str, Se
         return {}
     scope = next((str(each) for each in Scope if each == entry.scope), None)
     return {
-        name: _series(curves.digests[name], first, scope if name == "tok_s" else None)
+        name: _series(curves.digests[name], first, scope if name == "tok_s" else None, is_sampled=entry.is_log_only)
         for name in ("tok_s", "loss", "queue")
         if name in curves.digests and curves.digests[name].buckets
     }
 
 
-def _series(digest: Digest, first_at: float, scope: str | None) -> Series:
-    """Draw of each bucket the lowest and the highest: a dip of one step is still seen."""
+def _series(digest: Digest, first_at: float, scope: str | None, *, is_sampled: bool) -> Series:
+    """Draw of each bucket the lowest and the highest: a dip of one step is still seen.
+
+    `is_sampled`: of a log that was read in places, which are joined.
+    """
     series = Series()
     buckets = digest.buckets
     steps = sorted(b.index - a.index for a, b in itertools.pairwise(buckets))
     hole = _GAP_WIDTHS * (steps[len(steps) // 2] if steps else 1)
+    if is_sampled and buckets:
+        hole = max(hole, SAMPLED_SHARE * (buckets[-1].index + 1))
     last: Bucket | None = None
     for bucket in buckets:
         if last is not None and bucket.index - last.index > hole:

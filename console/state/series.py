@@ -18,6 +18,10 @@ WINDOW_S: Final = 600.0
 WARM_UP_STEPS: Final = 50
 MARKS_MAX: Final = 256
 """Restarts and checkpoints that are remembered."""
+SILENT_S: Final = 60.0
+"""So much longer than its steps usually take, and longer than `SILENT_TIMES` of that, lies between two points that are
+not joined: nobody made these steps at these speeds."""
+SILENT_TIMES: Final = 4.0
 RECENT_MAX: Final = 8192
 """Points of the window that are kept in full (13 a second for 10 minutes)."""
 
@@ -64,6 +68,8 @@ class Series:
         self._recent: deque[_Recent] = deque(maxlen=recent)
         self._first_step = first_step
         self._gap = False
+        self._pace_from: tuple[float, int] | None = None
+        """The first point since the counter began anew: what a step usually takes is counted from it."""
         self._checkpoints: set[int] = set()
         self._after_checkpoint = False
         self._refused = 0
@@ -113,13 +119,16 @@ class Series:
         if self._recent:
             newest = self._recent[-1]
             at = max(at, newest.at)
+            self._gap = self._gap or self._is_silence(newest, at, step)
             if step is not None and newest.step is not None and step < newest.step:
-                self._first_step, self._gap = None, True
+                self._first_step, self._gap, self._pace_from = None, True, None
                 self.restarts = [*self.restarts, at][-MARKS_MAX:]
                 self._checkpoints.clear()
                 self._after_checkpoint = False
         if step is not None and self._first_step is None:
             self._first_step = step
+        if step is not None and self._pace_from is None:
+            self._pace_from = (at, step)
         self._points.append(Point(at, step, value, self._gap and bool(self._points)))
         self._recent.append(_Recent(at, step, value, scope, self._counts(step)))
         self._gap = False
@@ -127,6 +136,17 @@ class Series:
         if len(self._points) > self._capacity:
             self._points = _thin(self._points, self._capacity, by_step=self.untimed)
         return True
+
+    def _is_silence(self, newest: _Recent, at: float, step: int | None) -> bool:
+        """Whether the steps since the newest point don't account for the time since: it stood, or was suspended."""
+        took_s = at - newest.at
+        if took_s <= SILENT_S or step is None or newest.step is None or self._pace_from is None:
+            return False
+        since_s, steps = newest.at - self._pace_from[0], newest.step - self._pace_from[1]
+        if steps <= 0 or since_s <= 0:
+            return False  # how long a step usually takes isn't known yet
+        usual_s = since_s / steps * max(1, step - newest.step)
+        return took_s - usual_s > max(SILENT_S, (SILENT_TIMES - 1) * usual_s)
 
     def gap(self) -> None:
         """Nothing is known from here to the next point (link lost, sleep, restart)."""

@@ -66,13 +66,17 @@ def count(number: float | None) -> str:
     return UNKNOWN if number is None else f"{number:,.0f}"
 
 
+_RATES = ((999_950e6, 1e12, "T"), (999_950e3, 1e9, "G"), (999_950.0, 1e6, "M"), (999.5, 1e3, "K"))
+
+
 def rate(per_second: float | None) -> str:
-    """`112`, `9.8K`, `21.5K`, `1.2M`."""
+    """`112`, `9.8K`, `21.5K`, `1.2M`; one that is not 0 is not written as 0: `0.031`."""
     if per_second is None:
         return UNKNOWN
-    if abs(per_second) < 999.5:
-        return f"{per_second:.0f}"
-    return f"{per_second / 1e3:.1f}K" if abs(per_second) < 999_950 else f"{per_second / 1e6:.1f}M"
+    for from_, unit, mark in _RATES:
+        if abs(per_second) >= from_:
+            return f"{per_second / unit:.1f}{mark}"
+    return f"{per_second:.0f}" if abs(per_second) >= 1 or not per_second else f"{per_second:.2g}"
 
 
 def difference(percent: float | None) -> str:

@@ -397,9 +397,11 @@ ACTIONS: tuple[Action, ...] = (
         keys=("m",),
         label="metric",
         group=Group.VIEW,
-        help="tok/s, loss, queue and memory take turns in the plot; then a list of all other numbers",
+        help="tok/s, loss, queue and memory take turns in the plot (after a failure, in place of why); then a list of "
+        "all other numbers",
         when=_plots,
-        footer=lambda s: not s.failed and not s.launching,
+        named=lambda s: "plots" if s.failed else "metric",
+        footer=lambda s: s.plotted if s.failed else not s.launching,
     ),
     Action(
         id="zoom",

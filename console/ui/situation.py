@@ -48,6 +48,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """Two runs stand side by side."""
     past: bool = False
     """A run of before is shown."""
+    plotted: bool = False
+    """There are curves to be drawn."""
 
     @property
     def launching(self) -> bool:
@@ -71,6 +73,7 @@ def situation_of(
     unwritten: bool = False,
     replay: bool = False,
     past: bool = False,
+    plotted: bool = False,
 ) -> Situation:
     return Situation(
         verdict=snapshot.verdict, face=face, read_only=read_only or snapshot.read_only,
@@ -80,5 +83,5 @@ def situation_of(
         stopping=is_stopping(snapshot),
         contact=face is Face.OVERVIEW and needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels, unwritten=unwritten, comparing=comparing,
-        replay=replay, past=past,
+        replay=replay, past=past, plotted=plotted,
     )  # fmt: skip

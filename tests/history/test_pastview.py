@@ -114,6 +114,22 @@ def test_run_of_which_only_the_log_is_known_has_no_exit() -> None:
     assert past.run.exit is None
 
 
+def test_places_at_which_a_long_log_was_read_are_one_curve_and_a_silence_is_none() -> None:
+    """25 places of three buckets each, 1,500 s from one to the next; between the 10th and the 11th an hour more."""
+    places = [(place * 1500 + (3600 if place > 10 else 0), place * 750) for place in range(25)]
+    buckets = tuple(
+        Bucket((at + n * 64) // 64, 32, 21_000.0, 20_900.0, 21_100.0, step + 32 * n)
+        for at, step in places
+        for n in range(3)
+    )
+    log = replace(ENTRY, outcome="log_only")
+
+    series = past_series(log, Curves(digests={"tok_s": Digest(64.0, buckets)}), LIVE)
+
+    opened = [point.step for point in series["tok_s"].points if point.opens]
+    assert opened == [11 * 750]
+
+
 def test_curves_keep_extremes_and_holes_at_the_times_of_the_run() -> None:
     buckets = (
         Bucket(0, 1, 20.0, 20.0, 20.0, 1),

@@ -118,6 +118,36 @@ def test_gap_is_kept_between_points() -> None:
     assert [point.opens for point in series.points] == [False, True, False]
 
 
+@pytest.mark.parametrize(
+    ("steps", "silent_s", "is_gap"),
+    [
+        (1, 3600.0, True),
+        (1, 55.0, False),  # a checkpoint, an evaluation
+        (1000, 2000.0, False),  # the next place of a long log that is read in places: 2 s a step
+        (1000, 5600.0, False),  # slower, yet not so much that it can't be one curve
+        (1000, 9600.0, True),
+    ],
+)
+def test_time_that_the_steps_do_not_account_for_is_a_gap(steps: int, silent_s: float, is_gap: bool) -> None:
+    series = Series()
+    for step in range(100):
+        series.add(step * 2.0, 21_000.0, step)
+
+    series.add(198.0 + silent_s, 21_000.0, 99 + steps)
+
+    assert series.points[-1].opens is is_gap
+    assert not any(point.opens for point in series.points[:-1])
+
+
+def test_first_steps_of_a_run_that_compiles_are_one_curve() -> None:
+    """Three minutes from step 0 to 1, and each tenth step is slow: nothing tells yet what is usual."""
+    series = Series()
+    for at, step in ((0.0, 0), (180.0, 1), (182.0, 2), (184.0, 3)):
+        series.add(at, 1.0, step)
+
+    assert not any(point.opens for point in series.points)
+
+
 def test_time_never_runs_backwards() -> None:
     series = Series()
     series.add(5.0, 1.0)

@@ -49,8 +49,11 @@ def test_size(size: float, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(112, "112"), (999.6, "1.0K"), (21_480, "21.5K"), (1_234_567, "1.2M"), (999_960, "1.0M"), (None, "?")],
-)
+    [
+        (112, "112"), (999.6, "1.0K"), (21_480, "21.5K"), (1_234_567, "1.2M"), (999_960, "1.0M"), (None, "?"),
+        (0, "0"), (0.0031, "0.0031"), (0.4, "0.4"), (3.2e9, "3.2G"), (999_960e6, "1.0T"),
+    ],
+)  # fmt: skip
 def test_rate(value: float | None, words: str) -> None:
     assert texts.rate(value) == words
 

@@ -207,3 +207,52 @@ async def test_run_of_which_only_its_log_is_known_claims_no_failure() -> None:
         assert "0/8" not in shown(app)
         await press(pilot, _BACK)
         assert "viewing old" in banner(app), "there is no older one"
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 24)])
+async def test_run_of_which_only_its_log_is_known_shows_its_curve(size: tuple[int, int]) -> None:
+    source = pastruns.source()
+    archive = source.archive
+    assert isinstance(archive, pastruns.FakeArchive)
+    archive.kept["log:/workspace/train_old.log"] = pastruns.curves(3, 9_900, 100, 1.0)
+    async with running(source, size=size) as (app, _, pilot):
+        await press(pilot, *[_BACK] * 6)
+
+        assert "viewing old" in banner(app)
+        assert "tok/s" in shown(app)
+        assert "nothing was recorded" not in shown(app)
+
+
+async def test_m_turns_from_why_a_run_ended_to_its_plots_and_back() -> None:
+    source = pastruns.source()
+    archive = source.archive
+    assert isinstance(archive, pastruns.FakeArchive)
+    archive.kept["r-0039"] = pastruns.curves(3, 14_500, 100, 1.0)
+    async with running(source) as (app, _, pilot):
+        await press(pilot, _BACK, _BACK)
+        assert "evidence, first cause first" in shown(app)
+        assert "m plots" in shown(app)
+
+        found = []
+        for _turn in range(5):
+            await press(pilot, "m")
+            found.append(next(word for word in _MIDDLES if f"── {word}" in shown(app)))
+
+        assert found == ["tok/s", "loss", "queue", "memory", "why"]
+
+
+async def test_plots_of_one_failure_do_not_hide_why_another_run_failed() -> None:
+    source = pastruns.source()
+    archive = source.archive
+    assert isinstance(archive, pastruns.FakeArchive)
+    archive.kept["r-0039"] = archive.kept["r-0037"] = pastruns.curves(3, 14_500, 100, 1.0)
+    async with running(source) as (app, _, pilot):
+        await press(pilot, _BACK, _BACK, "m")
+        assert "── tok/s" in shown(app)
+
+        await press(pilot, _BACK, _BACK)
+
+        assert "── why" in shown(app)
+
+
+_MIDDLES = ("why", "tok/s", "loss", "queue", "memory")

@@ -7,6 +7,7 @@ import pytest
 from console.model import Snapshot
 from console.state.series import Series
 from console.ui.app import ConsoleApp
+from console.ui.present import words
 from console.ui.present.charts import chart_panel
 from console.ui.present.curves import axis_number
 from console.ui.present.look import Look
@@ -118,10 +119,42 @@ def test_any_number_of_the_step_lines_can_be_drawn() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.0, "0"), (0.05, "0.05"), (1.5, "1.5"), (123456.0, "123K"), (1500.0, "1.5K"), (2e-5, "2e-5"),
-     (1.25e-5, "1e-5"), (2.5e6, "2.5M"), (0.1234, "0.12"), (-3.25, "-3.2")],
+     (1.25e-5, "1e-5"), (2.5e6, "2.5M"), (0.1234, "0.12"), (-3.25, "-3.2"),
+     (-123456.0, "-123K"), (4e8, "400M"), (3.2e12, "3.2T"), (-2e-5, "-2e-5"), (-100.0, "-100")],
 )  # fmt: skip
 def test_labels_of_an_axis_fit_beside_it(value: float, text: str) -> None:
     assert axis_number(value) == text
+
+
+@pytest.mark.parametrize("middle", [3.2e12, 0.0031, 21_400.0, 4e30])
+def test_a_curve_of_any_size_stands_beside_its_axis(middle: float) -> None:
+    points = ((NOW - 600 + step, step, middle * (1 + step % 7 / 100)) for step in range(100))
+    rate = replace(fixtures.HEALTHY.progress.rate, now=middle, steady=middle, mad=middle / 100, baseline=None)
+    snapshot = replace(fixtures.HEALTHY, progress=replace(fixtures.HEALTHY.progress, rate=rate))
+
+    rows = panel(Metric.TOK_S, {"tok_s": series(*points)}, snapshot).splitlines()
+
+    assert {max(row.find("│"), row.find("┤"), row.find("└")) for row in rows[1:-1]} == {6}
+    assert "now 0 " not in rows[0]
+
+
+@pytest.mark.parametrize(("metric", "word"), [(Metric.TOK_S, "rate"), (Metric.LOSS, "loss")])
+def test_number_that_no_step_line_names_is_not_waited_for(metric: Metric, word: str) -> None:
+    progress = fixtures.HEALTHY.progress
+    without = replace(progress, loss=None, rate=replace(progress.rate, now=None, last=None, steady=None, mad=None))
+
+    shown = panel(metric, {}, replace(fixtures.HEALTHY, progress=without))
+
+    assert f"the step lines of this run name no {word}" in shown
+    assert "no step yet" not in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.192, "1.192"), (0.0, "0.000"), (4.5e-7, "4.50e-07"), (-4.944, "-4.944"), (4.5e8, "4.50e+08"), (None, "?")],
+)
+def test_loss_that_is_not_zero_is_never_written_as_zero(value: float | None, text: str) -> None:
+    assert words.loss(value) == text
 
 
 # --- the keys ---

@@ -8,15 +8,17 @@ from datetime import UTC
 import pytest
 from msgspec.structs import replace
 
-from console.history.comparing import Comparison, Pair, compare
+from console.history.comparing import Comparison, Pair, compare, gap_curve
+from console.history.comparing import curve as points_of
 from console.history.entry import Runs
 from console.history.samples import Curves
 from console.reasons import ConsoleError, Reason
+from console.state.digest import Digester
 from console.ui import plot
 from console.ui.app import ConsoleApp
 from console.ui.present.look import Look
 from console.ui.present.runcompare import compare_view
-from console.ui.present.runplot import Beside, Curve, label_x, ticks_x
+from console.ui.present.runplot import Beside, Curve, label_x, run_plot, ticks_x
 from console.ui.present.runs import RunsPainter
 from console.ui.present.runtable import RunList, run_table, started
 from console.ui.present.spans import Role, View, as_text, text_of, width_of
@@ -278,6 +280,144 @@ def test_loss_is_compared_at_the_last_round_step_that_both_have_made() -> None:
     assert found.equal_step == 3900
     assert found.loss is not None
     assert found.loss.a == pytest.approx(1.1 + 9 * 2.718281828 ** (-3880 / 3000), abs=0.02)
+
+
+def losses_of(steps: range, value: float, width_s: float = 1.0) -> Curves:
+    """One step a second, the loss the same all the time."""
+    digester = Digester()
+    for number, step in enumerate(steps):
+        digester.add(number * width_s, value, step)
+    return Curves(digests={"loss": digester.digest})
+
+
+def test_runs_that_share_no_step_are_not_compared_at_one() -> None:
+    """One went on at a checkpoint that the other never reached."""
+    resumed, young = losses_of(range(20_000, 20_400), 1.2), losses_of(range(400), 3.5)
+
+    found = compare((pastruns.LIVE, resumed), (pastruns.BEFORE, young))
+
+    assert (found.equal_step, found.loss) == (None, None)
+    assert "loss at step" not in as_text(compare_view(Beside(found=found, a=resumed, b=young), 120, 30, LOOK))
+
+
+def test_loss_of_a_curve_that_begins_behind_the_step_is_not_known() -> None:
+    """It made the step, and nobody noted its loss before step 300."""
+    late = losses_of(range(400), 1.2)
+    late = replace(late, digests={"loss": replace(late.digests["loss"], buckets=late.digests["loss"].buckets[300:])})
+
+    found = compare((replace(pastruns.LIVE, first_step=0), late), (pastruns.BEFORE, losses_of(range(200), 3.5)))
+
+    assert found.equal_step == 190
+    assert found.loss == Pair(None, 3.5)
+
+
+def test_loss_between_two_places_of_a_log_lies_between_theirs() -> None:
+    """1.0 at step 100 and 2.0 at step 300: 1.5 at step 200."""
+    sparse = Digester()
+    for step, value in ((0, 1.0), (100, 1.0), (300, 2.0)):
+        sparse.add(float(step), value, step)
+    kept = Curves(digests={"loss": sparse.digest})
+
+    found = compare((pastruns.LIVE, kept), (pastruns.BEFORE, losses_of(range(201), 3.5)))
+
+    assert found.equal_step == 200
+    assert found.loss == Pair(1.5, 3.5)
+
+
+def read_in_places(rate: float, hole: tuple[float, float] = (0.0, 0.0)) -> Curves:
+    """Ten hours of a log of which 100 s stand at each of 25 places, but for a hole in which nothing was written."""
+    digester = Digester()
+    for place in range(25):
+        for second in range(0, 100, 2):
+            at = place * 1500.0 + second
+            if not hole[0] <= at < hole[1]:
+                digester.add(at, rate, int(at / 2))
+    return Curves(digests={"tok_s": digester.digest})
+
+
+def test_tokens_of_a_log_that_was_read_in_places_are_an_estimate_and_say_so() -> None:
+    """21,000 tokens/s for 10 hours are 756 M, and 20,000 are 720 M."""
+    log = pastruns.ROWS[-1]
+    a, b = read_in_places(21_000.0), read_in_places(20_000.0)
+
+    found = compare((log, a), (log, b))
+
+    assert found.equal_s == 36_000.0
+    assert found.tokens is not None
+    assert found.tokens.a == pytest.approx(756e6)
+    assert found.tokens.b == pytest.approx(720e6)
+    assert "~756.0 M" in figure(compare_view(Beside(found=found, a=a, b=b), 120, 30, LOOK), "tokens at 10h 00m")
+
+
+def test_hours_in_which_a_log_was_silent_hold_no_tokens() -> None:
+    found = compare(
+        (pastruns.ROWS[-1], read_in_places(21_000.0, hole=(9_000.0, 18_000.0))),
+        (pastruns.ROWS[-1], read_in_places(20_000.0)),
+    )
+
+    assert found.tokens is not None
+    assert found.tokens.a is None
+    assert found.tokens.b == pytest.approx(720e6)
+
+
+def test_gap_between_logs_that_were_read_in_places_has_no_holes() -> None:
+    """A's places lie between B's: 21,000 over 20,000 is 5 % everywhere."""
+    a = [(at + 700.0, rate) for at, rate in points_of(read_in_places(21_000.0).digests["tok_s"], by_step=False)]
+    b = points_of(read_in_places(20_000.0).digests["tok_s"], by_step=False)
+
+    gap = gap_curve(a, b, 300.0, sampled=True)
+
+    assert len(gap) > 0.9 * len(a)
+    assert {round(value, 6) for _, value in gap} == {5.0}
+
+
+def test_gap_of_losses_below_zero_goes_up_where_the_loss_does() -> None:
+    """-3 is more than -4, by a fourth of it."""
+    points = [(float(x), -4.0) for x in range(20)]
+
+    gap = gap_curve([(x, -3.0) for x, _ in points], points, 1.0)
+
+    assert {value for _, value in gap} == {25.0}
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(900.0, 1300.0), (1e-6, 3e-6), (-130_000.0, -120_000.0), (2e12, 9e12), (0.0, 5.0), (-1e7, 1e13)]
+)
+@pytest.mark.parametrize("shown", [Curve.LOSS, Curve.QUEUE, Curve.TOK_S])
+def test_labels_of_two_curves_say_what_they_stand_for_and_never_push_them_aside(
+    low: float, high: float, shown: Curve
+) -> None:
+    plot.load()
+    digester = Digester()
+    for second in range(400):
+        digester.add(float(second), low + (high - low) * second / 400, second)
+    kept = Curves(digests={shown: digester.digest})
+    both = Beside(found=compare((pastruns.LIVE, kept), (pastruns.BEFORE, kept)), a=kept, b=kept, curve=shown)
+
+    rows = as_text(run_plot(both, 120, 22, LOOK)).splitlines()[1:20]
+
+    assert {row.find("┤") if "┤" in row else row.find("│") for row in rows if "┤" in row or "│" in row} == {6}
+    labels = [number_of(row[:6]) for row in rows if "┤" in row]
+    assert labels == sorted(labels, reverse=True)
+    assert all(low - (high - low) <= label <= high + (high - low) for label in labels)
+
+
+def number_of(label: str) -> float:
+    text = label.strip()
+    factors = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+    return float(text[:-1]) * factors[text[-1]] if text[-1] in factors else float(text)
+
+
+def test_few_tokens_are_not_rounded_to_none() -> None:
+    """100 s at 300 tokens/s are 30,000."""
+    digester = Digester()
+    for second in range(100):
+        digester.add(float(second), 300.0, second)
+    kept = Curves(digests={"tok_s": digester.digest})
+
+    found = compare((pastruns.LIVE, kept), (pastruns.BEFORE, kept))
+
+    assert "30,000" in figure(compare_view(Beside(found=found, a=kept, b=kept), 120, 30, LOOK), "tokens at 1m 40s")
 
 
 def test_a_pair_with_a_hole_has_no_difference() -> None:

@@ -86,6 +86,12 @@ def chart_panel(
 def _nothing_yet(metric: str, snapshot: Snapshot) -> str:
     if metric == Metric.MEMORY:
         return "no sample yet"
+    if snapshot.run is not None and snapshot.run.alive is False and snapshot.progress.step is not None:
+        return f"no curve of {words.one_line(metric)} is kept of this run"
+    if metric == Metric.TOK_S and snapshot.progress.step is not None:
+        return "the step lines of this run name no rate; metrics.tokens_per_step in the config tells what a step holds"
+    if metric == Metric.LOSS and snapshot.progress.step is not None and snapshot.progress.bad_since_step is None:
+        return "the step lines of this run name no loss"
     if metric == Metric.QUEUE and snapshot.progress.step is not None:
         return "the step line of this run names no queue"
     if metric not in SERIES and snapshot.progress.step is not None:
@@ -118,8 +124,8 @@ def _rate_title(plotting: Plotting) -> _Facts:
     lost, stands = snapshot.verdict in OUT_OF_REACH, snapshot.verdict in STANDS
     facts: _Facts = []
     if not len(series.get("tok_s", ())):
-        facts.append((dim("no step yet"),))
-    else:
+        facts.append((dim("no step yet" if snapshot.progress.step is None else "none"),))
+    elif rate.now is not None or lost or stands:
         now = words.UNKNOWN if lost else "0" if stands else words.rate(rate.now)
         facts.append((faint("now "), Span(now)))
     if rate.steady is not None:
@@ -153,9 +159,7 @@ def _beside(loss: float, step: int | None, against: Against | None) -> _Facts:
     theirs = against.loss_at(step) if against is not None and step is not None else None
     if against is None or theirs is None:
         return []
-    difference = loss - theirs
-    sign = "\u2212" if difference < 0 else "+"
-    return [(dim(f"{sign}{abs(difference):.3f} vs {against.name}"),)]
+    return [(dim(f"{words.loss_difference(loss - theirs)} vs {against.name}"),)]
 
 
 def _queue_title(plotting: Plotting) -> _Facts:

@@ -91,7 +91,7 @@ def _rate_drawing(plotting: Plotting, width: int, rows: int) -> Drawing | None:
     return Drawing(
         window=window,
         baseline=rate.baseline,
-        label=words.round_rate,
+        label=rate_number,
         label_x=_label_x(plotting),
         marks=_marks(data, plotting),
         curves=_curves(plotting, window, [(Role.OK, [data])], width, rows),
@@ -119,7 +119,7 @@ def _loss_drawing(plotting: Plotting, width: int, rows: int) -> Drawing | None:
     window = Window(times[0], times[1], limits.low - 0.1 * span, limits.high + 0.5 * span)
     return Drawing(
         window=window,
-        label="{:.3g}".format,
+        label=axis_number,
         label_x=_label_x(plotting),
         bad_from=_bad_from(data, plotting),
         marks=_marks(data, plotting),
@@ -154,16 +154,30 @@ def _named_drawing(plotting: Plotting, width: int, rows: int) -> Drawing | None:
     )
 
 
-def axis_number(value: float) -> str:
-    """A number of any size in the four cells that an axis has for it: `12K`, `0.05`, `2e-5`."""
-    sizes = ((1e9, "G"), (1e6, "M"), (1e3, "K"))
-    factor, suffix = next((one for one in sizes if one[0] <= abs(value) < one[0] * 1000), (1.0, ""))
+_SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K"))
+
+
+def axis_number(value: float, room: int = LABEL_CELLS - 1) -> str:
+    """A number of any size in the four cells that an axis has for it: `12K`, `0.05`, `2e-5`.
+
+    One that can't be told in so few is longer: `-123K`.
+    """
+    factor, suffix = next((one for one in _SIZES if one[0] <= abs(value) < one[0] * 1000), (1.0, ""))
     text = ""
     for digits in (3, 2, 1):
-        text = f"{value / factor:.{digits}g}".replace("e-0", "e-").replace("e+0", "e") + suffix
-        if len(text) < LABEL_CELLS:
+        shorter = f"{value / factor:.{digits}g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e") + suffix
+        if text and "e" in shorter and "e" not in text:
+            break  # `-123` is not `-1e2`
+        text = shorter
+        if len(text) <= room:
             break
     return text
+
+
+def rate_number(value: float) -> str:
+    """A rate on an axis: `20K`, `0.03`."""
+    text = words.round_rate(value)
+    return text if len(text) <= LABEL_CELLS else axis_number(value)
 
 
 def _queue_drawing(plotting: Plotting, width: int, rows: int) -> Drawing | None:
@@ -177,7 +191,7 @@ def _queue_drawing(plotting: Plotting, width: int, rows: int) -> Drawing | None:
     window = Window(times[0], times[1], -0.5, top * 1.05)
     return Drawing(
         window=window,
-        label=words.number,
+        label=axis_number,
         label_x=_label_x(plotting),
         marks=_marks(data, plotting),
         curves=_curves(plotting, window, [(Role.DRAFTER, [data])], width, rows),

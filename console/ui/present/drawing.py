@@ -99,12 +99,19 @@ def draw_axes(drawing: Drawing, width: int, rows: int, look: Look, margin: int, 
     for row in range(rows):
         label = drawing.label(ticks[row]) if row in ticks else ""
         axis = glyphs.tick if row in ticks else glyphs.axis
-        lines.append((Span(left), faint(f"{label:>{LABEL_CELLS - 1}} {axis}"), *_merged(grid[row])))
+        lines.append((Span(left), faint(f"{_fitted(label)}{axis}"), *_merged(grid[row])))
     places = [_place(window, x, width) for x in drawing.ticks_x] or _x_places(width)
     lines.append((Span(left + " " * LABEL_CELLS), *_floor(drawing, places if clock_row else (), width, glyphs)))
     if clock_row:
         lines.append((Span(left + " " * (LABEL_CELLS + 1)), faint(_x_labels(drawing, places, width, look))))
     return lines
+
+
+def _fitted(label: str) -> str:
+    """A long label takes the blank behind it; one that is still too long is left out: cut it would be another number,
+    and whole it would push the curve aside."""
+    text = f"{label:>{LABEL_CELLS - 1}} "
+    return text[:LABEL_CELLS] if cells(label) <= LABEL_CELLS else " " * LABEL_CELLS
 
 
 def _floor(drawing: Drawing, places: Sequence[int], width: int, glyphs: Glyphs) -> list[Span]:

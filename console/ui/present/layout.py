@@ -63,6 +63,8 @@ def middle_of(snapshot: Snapshot) -> Middle:
         case Verdict.LAUNCHING:
             # What a stop leaves running is still best seen in its plots and GPUs.
             return Middle.SPEED if is_stopping(snapshot) else Middle.LAUNCH
+        case Verdict.ENDED if snapshot.reason is None and snapshot.progress.step is not None:
+            return Middle.SPEED  # nobody recorded how: what is known are its steps
         case Verdict.FAILED | Verdict.ENDED | Verdict.INTERRUPTED | Verdict.HOST_RESTARTED:
             return Middle.WHY
         case Verdict.LINK_LOST | Verdict.FROZEN:
@@ -86,12 +88,20 @@ def stages_matter(snapshot: Snapshot) -> bool:
 
 
 def lay_out(
-    snapshot: Snapshot, width: int, height: int, *, band_rows: int, why_rows: int, big: bool, plots: bool = True
+    snapshot: Snapshot,
+    width: int,
+    height: int,
+    *,
+    band_rows: int,
+    why_rows: int,
+    big: bool,
+    plots: bool = True,
+    plots_asked: bool = False,
 ) -> Layout:
     """Share out a screen.
 
     `band_rows` is the height of the verdict, `why_rows` that of the evidence at full width, `plots` whether there is
-    anything to plot.
+    anything to plot, `plots_asked` whether they are wanted in the place of the evidence.
     """
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return Layout(width=width, height=height, verdict_only=True, header=False, narrow=True)
@@ -106,6 +116,8 @@ def lay_out(
     tall_rail = wide or (width >= WIDTHS[1] and height >= HEIGHTS[1] and stages_matter(snapshot))
     rail = 3 if tall_rail else 1
     middle = middle_of(snapshot)
+    if middle is Middle.WHY and plots_asked and plots and not wide:  # a wide screen has both
+        middle = Middle.SPEED
     airy = wide and big
     fixed = 1 + band_rows + rail + (2 if airy else 0) + 1
     tall = wide and (plots or middle is Middle.SPEED)

@@ -38,6 +38,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     zoom: Zoom = Zoom.RUN
     axis: Axis = Axis.TIME
     against: Against | None = None
+    plots_asked: bool = False
+    """In the place of the evidence of a failure."""
     contact: bool = False
     """The page that introduces a run started by hand."""
     may_act: bool = True
@@ -84,7 +86,10 @@ class Painter:
         band = draw_band(facts, width, big_letters=big, airy=wide)
         why = why_panel(snapshot, width, look, narrow=width < 110)
         plots = any(len(each) for each in series.values())
-        layout = lay_out(snapshot, width, height, band_rows=len(band), why_rows=len(why) + 1, big=big, plots=plots)
+        layout = lay_out(
+            snapshot, width, height, band_rows=len(band), why_rows=len(why) + 1, big=big, plots=plots,
+            plots_asked=choice.plots_asked,
+        )  # fmt: skip
         if layout.verdict_only:
             band = draw_band(facts, width, big_letters=False)[: height - 1]
             return Picture(
@@ -163,12 +168,12 @@ class _Middle(NamedTuple):
         """What stands under the left panel: nothing after a failure that left nothing to plot."""
         layout = self.layout
         rows, width = layout.lower_rows, layout.left_width
-        if not rows or (layout.middle is Middle.WHY and not len(self.series.get("tok_s", ()))):
+        if not rows or (layout.middle is Middle.WHY and not any(len(each) for each in self.series.values())):
             return {}
         if layout.middle is Middle.LAUNCH:
             return {"lower-a": Panel(process_panel(self.snapshot, width, rows, self.look), rows, width)}
         if layout.middle is Middle.WHY:
-            return {"lower-a": Panel(self._chart(Metric.TOK_S, width, rows), rows, width)}
+            return {"lower-a": Panel(self._chart(self.choice.metric, width, rows), rows, width)}
         half = width // 2
         return {
             name: Panel(self._chart(metric, share, rows, clock_row=False), rows, share)

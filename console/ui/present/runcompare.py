@@ -111,7 +111,7 @@ def _list(found: Comparison) -> list[_Figure]:
         figures.append(
             _Figure(
                 f"tokens at {words.whole_duration(found.equal_s)}",
-                *_both(tokens, lambda value: f"{value / 1e6:.1f} M"),
+                *_tokens(tokens, found.tokens_about),
                 words.percent_change(tokens.delta_pct),
                 _judged(tokens.delta_pct, max(_beyond(found), _TOKENS_PCT), more_is=Role.OK),
             )
@@ -122,7 +122,7 @@ def _list(found: Comparison) -> list[_Figure]:
             _Figure(
                 f"loss at step {words.count(found.equal_step)}",
                 *_both(found.loss, words.loss),
-                _signed(delta, ".3f"),
+                words.loss_difference(delta) if delta is not None else "",
                 _judged(delta, _share(found.loss, 0.002), more_is=Role.WARN),
             )
         )
@@ -152,6 +152,14 @@ def _list(found: Comparison) -> list[_Figure]:
             )
         )
     return figures
+
+
+def _tokens(tokens: Pair, about: tuple[bool, bool]) -> tuple[str, str]:
+    """Both in one unit; `~` where it is an estimate."""
+    most = max((abs(value) for value in (tokens.a, tokens.b) if value is not None), default=0.0)
+    unit, digits, mark = (1e9, 1, " B") if most >= 1e11 else (1e6, 1, " M") if most >= 1e6 else (1.0, 0, "")
+    a, b = _both(tokens, lambda value: f"{value / unit:,.{digits}f}{mark}")
+    return f"~{a}" if about[0] and tokens.a is not None else a, f"~{b}" if about[1] and tokens.b is not None else b
 
 
 def _rate(found: Comparison) -> _Figure:

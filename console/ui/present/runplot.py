@@ -15,6 +15,7 @@ from console.history.samples import Curves
 from console.state.series import percentile
 from console.ui.plot import Window, decimate
 from console.ui.present import words
+from console.ui.present.curves import axis_number, rate_number
 from console.ui.present.drawing import LABEL_CELLS, Drawing, draw_axes
 from console.ui.present.frame import title
 from console.ui.present.look import Look
@@ -128,7 +129,7 @@ def _axis(beside: Beside, right: float, width: int) -> dict[str, Any]:
 
 
 def _gap(curves: Sequence[Points], smooth: float, width: int, rows: int, beside: Beside) -> Drawing | None:
-    points = gap_curve(curves[0], curves[1], smooth)
+    points = gap_curve(curves[0], curves[1], smooth, sampled=beside.found.b.is_log_only)
     if not points:
         return None
     # By the later half: a slow start of one of them is marked on the edge and doesn't flatten what one looks for.
@@ -140,10 +141,17 @@ def _gap(curves: Sequence[Points], smooth: float, width: int, rows: int, beside:
     return Drawing(
         window=window,
         curves=((Role.TARGET, (decimate(points, window, width, rows),)),),
-        label=lambda value: f"{value:+.0f}" if high - low > 4 else f"{value:+.1f}",
+        label=partial(_percent, digits=0 if high - low > 4 else 1),
         baseline=0.0,
         **_axis(beside, right, width),
     )
+
+
+def _percent(value: float, digits: int) -> str:
+    """`+2`, `−0.5`, `+2K`, in the four cells of an axis."""
+    text = f"{abs(value):.{digits}f}"
+    sign = words.MINUS if value < 0 and float(text) else "+"
+    return f"{sign}{text if len(text) < LABEL_CELLS - 1 else axis_number(abs(value), LABEL_CELLS - 2)}"
 
 
 def _both_curves(curves: Sequence[Points], width: int, rows: int, beside: Beside) -> Drawing | None:
@@ -161,6 +169,6 @@ def _both_curves(curves: Sequence[Points], width: int, rows: int, beside: Beside
             (role, (decimate(points, window, width, rows),))
             for role, points in zip((Role.DRAFTER, Role.TARGET), reversed(curves), strict=True)
         ),
-        label=words.rate if is_rate else lambda value: f"{value:.2f}"[:4],
+        label=rate_number if is_rate else axis_number,
         **_axis(beside, window.right, width),
     )

@@ -70,16 +70,21 @@ def age(seconds: float | None) -> str:
 
 def round_rate(value: float) -> str:
     """`20K`: a rate on an axis, where values are round."""
-    return rate(value).replace(".0K", "K")
+    text = rate(value)
+    return text[:-3] + text[-1] if text[-3:-1] == ".0" else text
 
 
 def spread_of(mad: float | None, per_second: float | None) -> str:
     """A MAD in the unit of the rate that it belongs to: `±0.2` and `±0.03` beside `21.4K`, `±3` beside `112`."""
     if mad is None or per_second is None or not math.isfinite(mad):
         return ""
-    unit = next((size for mark, size in (("K", 1e3), ("M", 1e6)) if rate(per_second).endswith(mark)), 1.0)
-    digits = 0 if unit == 1.0 else 1 if mad / unit >= 0.05 else 2
-    return f"±{mad / unit:.{digits}f}"
+    units = (("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+    unit = next((size for mark, size in units if rate(per_second).endswith(mark)), 1.0)
+    if not mad:
+        return "±0"
+    if unit == 1.0:
+        return f"±{mad:.0f}" if mad >= 1 else f"±{mad:.1g}"
+    return f"±{mad / unit:.{1 if mad / unit >= 0.05 else 2}f}"
 
 
 def number(value: float | None) -> str:
@@ -90,7 +95,16 @@ def number(value: float | None) -> str:
 
 
 def loss(value: float | None) -> str:
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3f}"
+    """`1.192`; `4.50e-07` and `4.50e+08` where three decimals would say nothing or far too much."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:.3f}" if not value or 0.001 <= abs(value) < 1e6 else f"{value:.2e}"
+
+
+def loss_difference(value: float) -> str:
+    """`+0.013`, `−0.052`, with a sign."""
+    text = loss(abs(value))
+    return f"{MINUS if value < 0 and float(text) else '+'}{text}"
 
 
 def percent_change(value: float | None) -> str:

@@ -12,7 +12,7 @@ from console.state.digest import Digest
 from console.state.formatrules import parse_number
 from console.state.series import Series
 from console.ui.present import words
-from console.ui.present.layout import Layout
+from console.ui.present.layout import Layout, Middle, middle_of
 from console.ui.present.logtitle import empty_log
 from console.ui.present.overview import Choice, Painter, Panel, Picture
 from console.ui.present.plotting import Against, Axis, Metric, Zoom, metric_of, named_metrics
@@ -46,6 +46,8 @@ class Overview(LogKeys):
         self._asked_against = ""
         self._painter = Painter(self.look)
         self._watching = False
+        self._plots_of: str | None = None
+        """Id of the run whose plots are wanted in the place of why it ended."""
         self._layout_now: Layout | None = None
 
     # --- what stands where ---
@@ -83,6 +85,7 @@ class Overview(LogKeys):
             searching=log.searching, following=log.following,
             panels=self._layout_now is None or not self._layout_now.strips, unwritten=self.face.may_write,
             replay=self.source.playback is not None, past=self.viewing is not None,
+            plotted=any(len(each) for each in self.source.series.values()),
         )  # fmt: skip
 
     # --- painting ---
@@ -100,6 +103,7 @@ class Overview(LogKeys):
             zoom=self._zoom,
             axis=self._axis,
             against=self._against,
+            plots_asked=self._plots_asked,
             contact=situation.contact,
             may_act=not situation.read_only,
             may_write=situation.unwritten,
@@ -159,8 +163,13 @@ class Overview(LogKeys):
 
     def act_metric(self) -> None:
         """The main plots take turns; behind the last of them stands the list of all other numbers, if there are any."""
+        if self._shows_why and not self._plots_asked:
+            self._plots_of = self.snapshot.run_id
+            self._show_metric(Metric.TOK_S)
+            return
         layout = self._layout_now
-        own = (Metric.LOSS, self._beside) if layout is not None and layout.lower_rows else ()
+        has_own = layout is not None and layout.lower_rows and layout.middle is Middle.SPEED
+        own = (Metric.LOSS, self._beside) if has_own else ()
         turns = [each for each in (Metric.TOK_S, Metric.LOSS, self._beside, Metric.MEMORY) if each not in own]
         if self._metric not in turns:
             self._show_metric(turns[0])
@@ -170,10 +179,33 @@ class Overview(LogKeys):
             rows = [PickRow(name, _newest(self.source.series[name])) for name in names]
             self.app.push_screen(PickScreen("plot", rows), self._metric_picked)
         else:
-            self._show_metric(turns[0])
+            self._begin_anew()
+
+    @property
+    def _plots_asked(self) -> bool:
+        return self._plots_of is not None and self._plots_of == self.snapshot.run_id
+
+    @property
+    def _shows_why(self) -> bool:
+        """The evidence stands where the plots would, and there are some."""
+        layout = self._layout_now
+        return (
+            layout is not None
+            and not layout.wide
+            and middle_of(self.snapshot) is Middle.WHY
+            and any(len(each) for each in self.source.series.values())
+        )
+
+    def _begin_anew(self) -> None:
+        """Show what the turns began with."""
+        self._plots_of = None
+        self._show_metric(Metric.TOK_S)
 
     def _metric_picked(self, name: str | None) -> None:
-        self._show_metric(name or Metric.TOK_S)
+        if name is None:
+            self._begin_anew()
+        else:
+            self._show_metric(name)
 
     def _show_metric(self, metric: str) -> None:
         self._metric = metric
