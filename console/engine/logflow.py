@@ -275,7 +275,7 @@ class LogFlow:
         self.buffer.append(self._splitter.reset(0))
         self.buffer.set_live(None)
         text = "was truncated" if event.state == "truncated" else "was replaced by a new file"
-        self.buffer.note(f"log {text}{': ' + event.detail if event.detail else ''}", now)
+        self.buffer.begin_anew(f"log {text}{': ' + event.detail if event.detail else ''}", now)
         self._before, self.history_until = b"", 0  # a file that begins while we watch has no history
 
     def _jump(self, event: LogEvent, now: float) -> None:

@@ -23,7 +23,8 @@ class EntryKind(StrEnum):
     LINE = "line"
     MARK = "mark"  # the console's own: `spawned pid 90112, log opened`
     GAP = "gap"  # bytes that were never read
-    NOTE = "note"  # what happened to the file: truncated, rotated, replaced
+    NOTE = "note"  # the console's own word on what is read
+    ANEW = "anew"  # truncated, rotated, replaced: what stands above is in no file any more
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -52,6 +53,10 @@ class LogBuffer:
         self._kinds: dict[int, LineKind] = {}
         self._live: RawLine | None = None
         self._version = 0
+        self.anew = 0
+        """How often the file began anew."""
+        self.anew_at = 0
+        """Entries with lower numbers are of a file that is gone."""
 
     @property
     def first(self) -> int:
@@ -121,11 +126,21 @@ class LogBuffer:
         self._add_text(EntryKind.GAP, f"… {_size(skipped_bytes)} skipped", at)
 
     def note(self, text: str, at: float) -> None:
-        """Say what happened to the file: `log truncated at 3.1 MiB`."""
+        """Say something of what is read: `the log begins 3,100 bytes above this line`."""
         self._add_text(EntryKind.NOTE, text, at)
+
+    def begin_anew(self, text: str, at: float) -> None:
+        """Say that another file follows, or another content of this one: `log was truncated`."""
+        self._begin_anew()
+        self._add_text(EntryKind.ANEW, text, at)
+
+    def _begin_anew(self) -> None:
+        self.anew += 1
+        self.anew_at = self.end
 
     def clear(self) -> None:
         """Drop everything (another run's log is shown); numbers go on."""
+        self._begin_anew()
         self._first = self.end
         self._entries.clear()
         self._kinds.clear()

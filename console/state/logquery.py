@@ -87,6 +87,8 @@ class Hits:
         self.counted_to = 0
         self.size_bytes: int | None = None
         self.total = 0
+        self.is_whole = False
+        """It was counted up to the end of the file, as that was then."""
         self.lines = 0
         """Lines of the file before `counted_to`."""
         self._offsets: list[int] = []
@@ -98,6 +100,7 @@ class Hits:
         for offset, before in part.found[: max(0, room)]:
             self._offsets.append(offset)
             self._lines.append(self.lines + before)
+        self.is_whole = part.to == self.counted_to
         self.total += part.hits
         self.lines += part.lines
         self.counted_to, self.size_bytes = part.to, part.size_bytes

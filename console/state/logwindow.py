@@ -22,15 +22,20 @@ LOADED: Final = -1
 class Window:
     """Lines in the order of the file, with the console's own marks where they came from the tail."""
 
-    def __init__(self, *, begin: int, end: int, is_sieved: bool = False) -> None:
-        """With `is_sieved` lines are left out between those that come: nobody can count lines by them."""
+    def __init__(self, *, begin: int, end: int, is_sieved: bool = False, anew: int = 0) -> None:
+        """With `is_sieved` lines are left out between those that come: nobody can count lines by them.
+
+        `anew`: how often the file had begun anew before.
+        """
         self.entries: list[Entry] = []
         self.begin, self.end = begin, end
         """Lines that start in [begin, end) are here, as far as they match."""
         self.joined: int | None = None
         """The number of the next entry to be taken from the tail; None while the window doesn't reach it."""
-        self.top_is_final = False
-        """What came before is of a file that is gone."""
+        self.anew = anew
+        """How often the file has begun anew, as far as what is here knows."""
+        self.file_from = 0
+        """What stands before this entry is of a file, or a content of it, that is gone: its offsets mean nothing."""
         self.version = 0
         self._is_sieved = is_sieved
         self._lines_before: int | None = 0 if begin == 0 and not is_sieved else None
@@ -43,13 +48,14 @@ class Window:
         entries = buffer.lines(max(buffer.first, buffer.end - MOST_ENTRIES), buffer.end)
         gap = max((i for i, entry in enumerate(entries) if entry.kind is EntryKind.GAP), default=-1)
         entries = entries[gap + 1 :]
+        known = buffer.anew - sum(entry.kind is EntryKind.ANEW for entry in entries)
         first = next((i for i, entry in enumerate(entries) if entry.kind is EntryKind.LINE), None)
         if first is not None and entries[first].partial and entries[first].offset:
             # The line's start was not read; the range before it will bring the whole line.
             entries = [*entries[:first], *entries[first + 1 :]]
         offsets = [entry.offset for entry in entries if entry.kind is EntryKind.LINE and entry.offset is not None]
         begin = offsets[0] if offsets else 0
-        window = cls(begin=begin, end=begin, is_sieved=is_sieved)
+        window = cls(begin=begin, end=begin, is_sieved=is_sieved, anew=known)
         window._lines_before = None
         window._add(entries)
         window.joined = buffer.end
@@ -59,7 +65,11 @@ class Window:
 
     @property
     def can_grow_up(self) -> bool:
-        return self.begin > 0 and not self.top_is_final
+        return self.begin > 0 and self.file_from == 0
+
+    def is_of(self, buffer: LogBuffer) -> bool:
+        """Whether the file that it is of is the one that is followed now, or it will see that it isn't."""
+        return self.joined is not None or self.anew == buffer.anew
 
     def line_number(self, index: int) -> int | None:
         """Return the number, from 1, of the file's line in which an entry stands; None where nobody has counted."""
@@ -70,10 +80,21 @@ class Window:
 
     def index_of(self, offset: int) -> int | None:
         """Return the entry that holds a byte of the file."""
-        for index, entry in enumerate(self.entries):
+        for index, entry in enumerate(self.entries[self.file_from :], self.file_from):
             if entry.offset is not None and entry.end_offset is not None and entry.offset <= offset < entry.end_offset:
                 return index
         return None
+
+    def place_of(self, entry: Entry) -> tuple[int, int]:
+        """Return the places at which an entry begins and ends, both the same where it is not here any more."""
+        for index, each in enumerate(self.entries):
+            if each is entry:
+                return index, index + 1
+        offset = -1 if entry.offset is None else entry.offset
+        for index, each in enumerate(self.entries[self.file_from :], self.file_from):
+            if each.offset is not None and each.offset >= offset:
+                return index, index + (each.offset == offset)
+        return len(self.entries), len(self.entries)
 
     def know_line(self, offset: int, number: int) -> None:
         """Take from a count which line of the file starts at an offset."""
@@ -131,7 +152,9 @@ class Window:
         """Go on with the tail if it holds what comes next here; say whether it does."""
         if self.joined is not None:
             return True
-        for number in range(buffer.first, buffer.end):
+        if self.anew != buffer.anew:
+            return False
+        for number in range(max(buffer.first, buffer.anew_at), buffer.end):
             entry = buffer.line(number)
             if entry is None or entry.offset is None or entry.kind is not EntryKind.LINE:
                 continue
@@ -169,9 +192,10 @@ class Window:
             self.version += 1
 
     def _add(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if entry.offset is not None and entry.offset < self.end:
-                self.top_is_final = True  # truncated or replaced: what stands before is of no file any more
+        for index, entry in enumerate(entries, len(self.entries)):
+            if entry.kind is EntryKind.ANEW:
+                self.anew += 1
+                self.file_from, self.end = index + 1, 0
             if entry.end_offset is not None:
                 self.end = entry.end_offset
         self._append(entries, [None] * len(entries))
@@ -206,11 +230,13 @@ class Window:
             known = None not in breaks
             self._lines_before = self._lines_before + sum(filter(None, breaks)) if known else None
         self._bytes -= sum(map(_cost, self.entries[:count]))
-        dropped = self.entries[:count]
+        ends = [entry.end_offset for entry in self.entries[self.file_from : count] if entry.end_offset is not None]
         del self.entries[:count], self._breaks[:count]
-        ends = [entry.end_offset for entry in dropped if entry.end_offset is not None]
         if ends:
-            self.begin, self.top_is_final = ends[-1], False
+            self.begin = ends[-1]
+        elif 0 < self.file_from <= count:
+            self.begin = next((entry.offset for entry in self.entries if entry.offset is not None), self.end)
+        self.file_from = max(0, self.file_from - count)
         self.version += 1
 
 

@@ -5,15 +5,17 @@ It moves the view by what the view offers for that, never by itself. Workers run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from console.state.linekind import LineKind
 from console.state.logbuffer import Entry, EntryKind
 from console.state.logquery import Hits, Query
+from console.state.logwindow import Window
 from console.ui.logpatterns import SlowQuery
 from console.ui.logview import FILTERED_LINES, LogView
 
 _COUNTS_KEPT = 4
+_NOT_FOUND, _NOT_HERE = "not found", "not found here"
 _NEAR = 50
 """Entries that the line of a hit may be cut into."""
 
@@ -25,7 +27,9 @@ class LogSearch:
         self._asked: Query | None = None
         """What was asked for last: a search, or errors."""
         self._progress = ""
-        self._hits: dict[tuple[int, Query], Hits] = {}
+        self._is_unsure = False
+        """The host couldn't say whether there is a hit."""
+        self._hits: dict[tuple[tuple[int, int], Query], Hits] = {}
         """Of each file and query."""
         self._counting: Query | None = None
 
@@ -40,7 +44,7 @@ class LogSearch:
 
     def gave_up(self) -> None:
         """The search was stopped by the operator."""
-        if self._progress and self._progress != "not found":
+        if self._progress and self._progress not in (_NOT_FOUND, _NOT_HERE):
             self._progress = f"stopped while {self._progress}"
 
     def marks(self, text: str) -> list[tuple[int, int]]:
@@ -74,14 +78,15 @@ class LogSearch:
         if not query.errors:
             self._searched = query
         self._changed()
-        here = self._here(back=back, again=again)
-        entries = self._view.tail_or_window.entries
-        found = self._local_hit(entries, query, here, back=back)
+        self._is_unsure = False
+        here = self._view.tail_or_window
+        entries = here.entries
+        found = self._local_hit(self._beyond(here, back=back, again=again), query)
         if found is None:
-            found = await self._far_hit(query, entries, back=back)
+            found = await self._far_hit(query, entries[here.file_from :], back=back)
         if found is None:
-            found = self._local_hit(entries, query, None, back=back)
-        self._progress = "" if found is not None else "not found"
+            found = self._local_hit(reversed(entries) if back else entries, query)
+        self._progress = "" if found is not None else _NOT_HERE if self._is_unsure else _NOT_FOUND
         self._view.cursor = found
         if found is not None:
             self._view.reveal(found)
@@ -90,30 +95,22 @@ class LogSearch:
         self._changed()
         return found is not None
 
-    def _here(self, *, back: bool, again: bool) -> tuple[int, int] | None:
-        """Return what to search beyond, as an order of entries; None: an end of the log."""
-        if again and self._view.cursor is not None:
-            return _order(self._view.cursor)
-        if self._view.following:
-            return None if back else (1 << 62, 0)
-        entry = self._view.top_entry
+    def _beyond(self, here: Window, *, back: bool, again: bool) -> Iterable[Entry]:
+        """Return the entries from where a search begins on, the nearest first."""
+        cursor = self._view.cursor if again else None
+        if cursor is None and self._view.following:
+            return reversed(here.entries) if back else ()
+        entry = cursor if cursor is not None else self._view.top_entry
         if entry is None:
-            return None
-        first, second = _order(entry)
-        return (first, second + 1) if back else (first, second - 1)
+            return reversed(here.entries) if back else here.entries
+        first, last = here.place_of(entry)
+        if cursor is None:  # the line at the top is searched, too
+            first, last = last, first
+        return reversed(here.entries[:first]) if back else here.entries[last:]
 
-    def _local_hit(
-        self, entries: Sequence[Entry], query: Query, here: tuple[int, int] | None, *, back: bool
-    ) -> Entry | None:
+    def _local_hit(self, entries: Iterable[Entry], query: Query) -> Entry | None:
         matches = self._matcher(query)
-        for entry in reversed(entries) if back else entries:
-            if entry.kind is not EntryKind.LINE:
-                continue
-            if here is not None and (_order(entry) >= here if back else _order(entry) <= here):
-                continue
-            if matches(entry):
-                return entry
-        return None
+        return next((entry for entry in entries if entry.kind is EntryKind.LINE and matches(entry)), None)
 
     def _matcher(self, query: Query) -> Callable[[Entry], bool]:
         """Return what tells whether an entry is a hit that the filter lets through. It raises: SlowQuery."""
@@ -158,6 +155,7 @@ class LogSearch:
             offset = found.end
             self._progress = f"searching {view.percent_of(offset)}"
             self._changed()
+        self._is_unsure = True
         return None
 
     async def _entry_at(self, query: Query, offset: int) -> Entry | None:
@@ -185,9 +183,11 @@ class LogSearch:
             while True:
                 before = hits.counted_to
                 part = await view.count(query, before)
-                if part is None or view.files != key[0] or part.to <= before:
+                if part is None or view.files != key[0] or part.to < before:
                     break
                 hits.add(part)
+                if hits.is_whole:
+                    break
                 self._know_line(hits)
                 self._changed()
         finally:
@@ -200,7 +200,7 @@ class LogSearch:
 
     def _know_line(self, hits: Hits) -> None:
         cursor = self._view.cursor
-        if cursor is None or cursor.offset is None:
+        if cursor is None or cursor.offset is None or self._view.is_gone(cursor):
             return
         number = hits.line_number(cursor.offset)
         if number is not None:
@@ -215,8 +215,8 @@ class LogSearch:
         if query is None:
             return ""
         name = "" if query.errors else f"/{self._view.patterns.named(query)}  "
-        if self._progress == "not found":
-            return "no error line" if query.errors else f"{name}not found"
+        if self._progress in (_NOT_FOUND, _NOT_HERE):
+            return self._progress.replace("not found", "no error line") if query.errors else name + self._progress
         if self._progress:
             return f"{name or 'errors  '}{self._progress}"
         try:
@@ -227,17 +227,20 @@ class LogSearch:
 
     def _tally(self, query: Query) -> str:
         word = "error" if query.errors else "hit"
-        hits, cursor = self._hits_of(query), self._view.cursor
+        view, hits, cursor = self._view, self._hits_of(query), self._view.cursor
+        is_gone = cursor is not None and view.is_gone(cursor)
+        rank: int | None = None
         if hits is None or not hits.counted_to:
-            here = self._view.tail_or_window
-            found = list(filter(self._matcher(query), [each for each in here.entries if each.kind is EntryKind.LINE]))
-            place = next((f"{i + 1} of " for i, entry in enumerate(found) if entry is cursor), "")
-            is_part = here.can_grow_up or self._counting == query
-            return f"{word} {place}{len(found):,}{'+' if is_part else ''}"
-        rank = hits.rank_of(cursor.offset) if cursor is not None and cursor.offset is not None else None
-        more = "…" if self._counting == query else ""
-        return f"{word} {f'{rank:,} of ' if rank else ''}{hits.total:,}{more}"
-
-
-def _order(entry: Entry) -> tuple[int, int]:
-    return (entry.offset if entry.offset is not None else -1, 0)
+            here = view.tail_or_window
+            lines = [entry for entry in here.entries[here.file_from :] if entry.kind is EntryKind.LINE]
+            found = list(filter(self._matcher(query), lines))
+            rank = next((place for place, entry in enumerate(found, 1) if entry is cursor), None)
+            is_part = here.can_grow_up or view.ends_before or self._counting == query
+            total = f"{len(found):,}{'+' if is_part else ''}"
+        else:
+            if cursor is not None and cursor.offset is not None and not is_gone:
+                rank = hits.rank_of(cursor.offset)
+            total = f"{hits.total:,}{'…' if self._counting == query else '' if hits.is_whole else '+'}"
+        if is_gone:
+            return f"{word} gone, {total} in the file"
+        return f"{word} {f'{rank:,} of ' if rank else ''}{total}"

@@ -56,8 +56,7 @@ class LogView:
         self.viewport = Viewport()
         self.place: Place | None = None
         """Of the log that is shown; None while none is known."""
-        self.files = 0
-        """How many files were shown before this one: what was found in one of them holds in it alone."""
+        self._files = self._anew = 0
         self.is_other = False
         """It is not the one that is followed."""
         self.window: Window | None = None
@@ -75,6 +74,11 @@ class LogView:
         self._left_at = 0
 
     # -- the followed log ---------------------------------------------------------------------------------------------
+
+    @property
+    def files(self) -> tuple[int, int]:
+        """Which file is shown, and which content of it: what was found in one holds in it alone."""
+        return self._files, 0 if self.is_other else self._buffer.anew
 
     @property
     def following(self) -> bool:
@@ -95,7 +99,7 @@ class LogView:
 
     def _forget(self) -> None:
         """Another file: nothing that was found holds any more."""
-        self.files += 1
+        self._files += 1
         self.window = self.cursor = self.mark = None
         self.trouble = ""
 
@@ -106,8 +110,33 @@ class LogView:
 
     def sync(self) -> None:
         """Take over what the buffer has."""
-        if self.window is not None and not self.is_other:
+        if self.is_other:
+            return
+        if self._anew != self._buffer.anew:
+            self._began_anew()
+        if self.window is not None:
             self.window.follow(self._buffer)
+
+    def _began_anew(self) -> None:
+        """The followed file has another content now, or its name leads to another one."""
+        self._anew, self._size_bytes = self._buffer.anew, 0
+        if self.mark is not None:
+            self.mark, self.trouble = None, "the marked lines are gone from the file"
+        if self.place is not None and (self.window is None or self.window.joined is not None):
+            self.place = Place(path=self.place.path, pid=self.place.pid)
+
+    def is_gone(self, entry: Entry) -> bool:
+        """Whether the file doesn't hold it any more: it was truncated or replaced since."""
+        if self.is_other or self._buffer.anew == 0:
+            return False
+        if self.window is not None:
+            return any(each is entry for each in self.window.entries[: self._file_from(self.window)])
+        return entry.number < self._buffer.anew_at
+
+    def _file_from(self, window: Window) -> int:
+        """Return from which entry on a window shows the file as it is now."""
+        is_of_it = self.is_other or window.is_of(self._buffer)
+        return window.file_from if is_of_it else len(window.entries)
 
     def follow(self) -> None:
         """Stay at the end from now on."""
@@ -223,6 +252,8 @@ class LogView:
         self.rows()
         for row in self.viewport.from_top:
             if row.entry.offset is not None:
+                if row.at < self._file_from(window):
+                    return None
                 size = max(self._size_bytes, window.end)
                 return Where(row.entry.offset, size, window.line_number(row.at))
         return None
@@ -230,13 +261,16 @@ class LogView:
     @property
     def top_offset(self) -> int | None:
         """The offset of the first line on the pane."""
-        shown = self.visible()
-        return next((each.row.entry.offset for each in shown if each.row.entry.offset is not None), None)
+        return next((entry.offset for entry in self._on_pane() if entry.offset is not None), None)
+
+    def _on_pane(self) -> list[Entry]:
+        """Return what of the file, as it is now, is on the pane."""
+        return [each.row.entry for each in self.visible() if not self.is_gone(each.row.entry)]
 
     @property
     def marked_range(self) -> tuple[int, int]:
         """From the mark to the end of the last line on the pane, or the other way round; unmarked what is on it."""
-        shown = [each.row.entry for each in self.visible()]
+        shown = self._on_pane()
         starts = [entry.offset for entry in shown if entry.offset is not None]
         ends = [entry.end_offset for entry in shown if entry.end_offset is not None]
         if not starts or not ends:
@@ -282,11 +316,11 @@ class LogView:
         if window is None or place is None:
             return False
         begin = window.begin
+        self._check_file(window, place)
         found = await self._next_to(place, begin, back=True)
         if self.window is not window or window.begin != begin:
             return True  # it went elsewhere meanwhile
-        if found.size_bytes < begin:
-            raise ConsoleError(Reason.LOG_REPLACED, place.path)
+        self._check_file(window, place, found.size_bytes)
         self._pin(found.size_bytes, place, found.identity)
         window.prepend(found)
         self.rows()
@@ -301,12 +335,20 @@ class LogView:
             window.make_room_and_follow(self._buffer)
             return True
         end = window.end
+        self._check_file(window, place)
         found = await self._next_to(place, end, back=False)
         if self.window is not window or window.end != end:
             return True
+        self._check_file(window, place, found.size_bytes)
         self._pin(found.size_bytes, place, found.identity)
         window.append(found)
         return window.end > end
+
+    def _check_file(self, window: Window, place: Place, size_bytes: int | None = None) -> None:
+        """Raises: ConsoleError where the file has another content than what is here was read from."""
+        is_cut = size_bytes is not None and size_bytes < window.end
+        if is_cut or not (self.is_other or window.is_of(self._buffer)):
+            raise ConsoleError(Reason.LOG_REPLACED, place.path)
 
     async def _next_to(self, place: Place, offset: int, *, back: bool) -> Stretch:
         """Ask for what stands next to what is here, as far as the filter lets it through."""
@@ -368,7 +410,9 @@ class LogView:
         if self.window is None:
             self._leave_end()
         window = self.window
-        index = window.index_of(offset) if window is not None and self.sieve.only is None else None
+        index = None
+        if window is not None and self.sieve.only is None and (self.is_other or window.is_of(self._buffer)):
+            index = window.index_of(offset)
         if window is not None and index is not None:
             self._place_at(window.entries[index])
             return True
@@ -388,7 +432,7 @@ class LogView:
         return True
 
     async def _load(self, offset: int) -> bool:
-        place, query = self.place, self.sieve.only
+        place, query, anew = self.place, self.sieve.only, self._buffer.anew
         if place is None:
             return False
         if query is not None:
@@ -400,7 +444,7 @@ class LogView:
             start = after.begin
             before = await self._lines(place, start, _AROUND_BYTES, back=True) if start else after
         self._pin(after.size_bytes, place, after.identity)
-        window = Window(begin=after.begin, end=after.begin, is_sieved=self.sieve.leaves_out)
+        window = Window(begin=after.begin, end=after.begin, is_sieved=self.sieve.leaves_out, anew=anew)
         window.fill(after, before if before is not after else None)
         if not self.is_other:
             window.join(self._buffer)
@@ -458,6 +502,14 @@ class LogView:
     def tail_or_window(self) -> Window:
         """What of the log is here."""
         return self.window if self.window is not None else Window.of_tail(self._buffer)
+
+    @property
+    def ends_before(self) -> bool:
+        """Whether the file goes on below what is here."""
+        window = self.window
+        if window is None:
+            return False
+        return window.end < self._size_bytes if self.is_other else not self._at_end()
 
     @property
     def top_entry(self) -> Entry | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from console.config import Metrics
@@ -147,3 +148,19 @@ def test_a_trainer_of_hundreds_of_numbers_fills_a_bounded_number_of_series() -> 
     flow.take(_event(0, 0, len(text)), text, lambda _: _THEN, _NOW)
 
     assert len(series) == NAMED_MAX
+
+
+@pytest.mark.parametrize("state", ["truncated", "rotated"])
+def test_lines_before_a_log_that_began_anew_are_known_to_be_gone(state: str) -> None:
+    buffer = LogBuffer()
+    flow = LogFlow(Metrics(), buffer, {})
+    flow.begin("/log", None)
+    flow.take(_event(0, 4, 4), b"old\n", lambda _: _THEN, _NOW)
+    begun = buffer.anew
+
+    flow.take(msgspec.structs.replace(_event(0, 4, 0), state=state), b"", lambda _: _THEN, _NOW)
+    flow.take(_event(0, 4, 4), b"new\n", lambda _: _THEN, _NOW)
+
+    gone = {entry.text: entry.number < buffer.anew_at for entry in buffer.lines(0, buffer.end)}
+    assert (gone["old"], gone["new"]) == (True, False)
+    assert buffer.anew == begun + 1

@@ -87,6 +87,7 @@ async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> No
     assert isinstance(logs, FileLogs)
     logs.slice_s = -1.0  # one block a look
     logs.gate.clear()
+    first_file = view.files
     counting = asyncio.create_task(search.count(typed("x")))
     await until_async(lambda: logs.asked, 30, what="the first look")
 
@@ -97,4 +98,44 @@ async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> No
     await counting
 
     assert logs.asked == ["count"]
-    assert not search._hits[0, typed("x")].total
+    assert not search._hits[first_file, typed("x")].total
+
+
+async def test_a_count_that_was_not_ended_is_not_called_the_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 20_000)
+    view = view_of(path)
+    logs = view._logs
+    assert isinstance(logs, FileLogs)
+    logs.slice_s = -1.0  # one block a look
+
+    def lose_link() -> None:
+        if logs.asked.count("count") == 1:
+            view._logs = fixtures.NoLogs()
+
+    search = LogSearch(view, lose_link)
+    query = typed("line")
+    await search.find(query, back=True, again=False)
+    await search.count(query)
+    said = search.label
+    view._logs = logs
+    await search.count(query)
+
+    assert said.endswith("+")
+    assert search.label == "/line  hit 20,000 of 20,000"
+
+
+async def test_what_the_host_could_not_be_asked_for_is_not_called_absent(tmp_path: Path) -> None:
+    written(tmp_path / "log", 20_000)
+    view = view_of(tmp_path / "log")
+    search = searched(view)
+    logs, view._logs = view._logs, fixtures.NoLogs()
+
+    assert not await search.find(typed("line 3 "), back=True, again=False)
+    assert search.label == "/line 3   not found here"
+    assert not await search.find(ERRORS, back=True, again=False)
+    assert search.label == "no error line here"
+
+    view._logs = logs
+    assert not await search.find(ERRORS, back=True, again=False)
+    assert search.label == "no error line"

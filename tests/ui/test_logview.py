@@ -142,7 +142,7 @@ async def test_lines_of_a_file_that_is_gone_stay_above_those_of_the_new_one(tmp_
     written(path, 50)
     view = view_of(path, kept_bytes=1 << 20)
     path.write_bytes(b"")
-    view._buffer.note("log was truncated", 0.0)
+    view._buffer.begin_anew("log was truncated", 0.0)
     grow(path, view._buffer, "".join(f"new {number}\n" for number in range(30)))
 
     await scrolled(view, -20)

@@ -358,7 +358,7 @@ class LogPane(RoleStyles, can_focus=True):
         match entry.kind:
             case EntryKind.MARK:
                 return self._line(glyphs.mark, Role.BUSY, text, Role.BUSY, True, width)
-            case EntryKind.GAP | EntryKind.NOTE:
+            case EntryKind.GAP | EntryKind.NOTE | EntryKind.ANEW:
                 return self._line(" ", Role.FAINT, text, Role.FAINT, False, width)
             case EntryKind.LINE:
                 pass
