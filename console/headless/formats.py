@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from console import formatfile
+from console.bounded import given_up
 from console.headless import output
 from console.reasons import ConsoleError, Exit, Reason
-from console.state.formatrules import Format, FormatError
+from console.state.formatrules import Format, FormatError, Kind, meant_groups
 from console.state.formats import FORMATS
 from console.state.recognise import Recogniser, Row, Verdict
 
 _CHUNK_BYTES = 1 << 18
 _TEXT_CHARS = 72
+_COUNTS = re.compile(r"\b(?:step|iter(?:ation)?|it|update|batch)s?\b\W{0,4}\d", re.IGNORECASE)
+"""What a step line of an unknown format looks like."""
 
 
 def run(file: str | None, *, chosen: str, tokens_per_step: int | None, as_json: bool) -> int:
@@ -22,23 +27,54 @@ def run(file: str | None, *, chosen: str, tokens_per_step: int | None, as_json: 
     if file is None:
         return _table(as_json=as_json)
     try:
-        recogniser = Recogniser(formatfile.resolve(chosen), tokens_per_step)
+        fmt = formatfile.resolve(chosen)
+        recogniser = Recogniser(fmt, tokens_per_step)
     except FormatError as exc:
         raise ConsoleError(Reason.CONFIG, f"--format: {exc}", Exit.USAGE) from exc
     if not as_json:
         output.say(f"{'LINE':>7} {'KIND':6} {'STEP':>9} {'LOSS':>10} {'TOK/S':>10} {'SCOPE':10} {'FORMAT':15} TEXT")
+    nearest: Row | None = None
+    for row in _rows(file, recogniser):
+        _say(row, as_json=as_json)
+        if nearest is None and row.kind is Kind.OTHER and _COUNTS.search(row.text):
+            nearest = row
+    verdict = recogniser.verdict()
+    _conclude(verdict, [*_hints(fmt), *(_near(nearest) if not verdict.steps else ())], as_json=as_json)
+    return Exit.OK
+
+
+def _rows(file: str, recogniser: Recogniser) -> Iterator[Row]:
     with _opened(file) as log:
         while data := log.read(_CHUNK_BYTES):
-            for row in recogniser.feed(data):
-                _say(row, as_json=as_json)
-    for row in recogniser.end():
-        _say(row, as_json=as_json)
-    _conclude(recogniser.verdict(), as_json=as_json)
-    return Exit.OK
+            yield from recogniser.feed(data)
+    yield from recogniser.end()
 
 
 def _opened(file: str) -> BinaryIO:
     return sys.stdin.buffer if file == "-" else Path(file).open("rb")
+
+
+def _hints(fmt: str | Format) -> Iterator[str]:
+    """Say what is odd about a format of one's own."""
+    if isinstance(fmt, str):
+        return
+    for rule in fmt.rules:
+        for name, meant in meant_groups(rule.head.compiled().groupindex).items():
+            if name in fmt.aliases or name in fmt.rates:
+                continue
+            yield f"the group {name} is a figure of its own; {meant} is perhaps meant"
+    if (source := given_up(fmt)) is not None:
+        yield (
+            f"lines are not read by {source} any more: it takes too long on some; "
+            "write it without a repeat inside of a repeat"
+        )
+
+
+def _near(row: Row | None) -> Iterator[str]:
+    """Name the line that looks most like a step line where none was one."""
+    if row is not None:
+        text = output.one_line(row.text)[:_TEXT_CHARS]
+        yield f"line {row.line} looks like a step line: {text}; teach it with --format '...(?P<step>\\d+)...'"
 
 
 def _say(row: Row, *, as_json: bool) -> None:
@@ -77,7 +113,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.9g}"
 
 
-def _conclude(verdict: Verdict, *, as_json: bool) -> None:
+def _conclude(verdict: Verdict, hints: list[str], *, as_json: bool) -> None:
     if as_json:
         output.emit_json(
             {
@@ -89,6 +125,7 @@ def _conclude(verdict: Verdict, *, as_json: bool) -> None:
                 "understood": verdict.understood,
                 "steps": verdict.steps,
                 "counts": verdict.counts,
+                "hints": hints,
             }
         )
         return
@@ -96,6 +133,8 @@ def _conclude(verdict: Verdict, *, as_json: bool) -> None:
         f"format {verdict.format or 'unknown'}: {verdict.why} "
         f"({verdict.understood:,} of {verdict.lines:,} lines understood)"
     )
+    for hint in hints:
+        output.say(f"hint: {output.one_line(hint)}")
 
 
 def _table(*, as_json: bool) -> int:

@@ -7,6 +7,7 @@ states in `rates`. Pure.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -424,6 +425,14 @@ USER_GROUPS: Final[dict[str, str]] = {
 }
 
 
+def meant_groups(names: Iterable[str]) -> dict[str, str]:
+    """Return of an expression's groups those that mean nothing but are nearly one of `USER_GROUPS`, with that one."""
+    has = set(names)
+    strange = sorted(has - USER_GROUPS.keys() - FIELDS)
+    nearest = {name: difflib.get_close_matches(name, USER_GROUPS.keys() - has, n=1, cutoff=0.7) for name in strange}
+    return {name: found[0] for name, found in nearest.items() if found}
+
+
 def user_format(pattern: str) -> Format:
     """Make a format of a user's regular expression with named groups.
 
@@ -436,8 +445,10 @@ def user_format(pattern: str) -> Format:
         raise FormatError(f"the format's regular expression is not valid: {exc}") from exc
     if "step" not in head.groupindex:
         known = ", ".join(USER_GROUPS)
+        meant = (name for name, each in meant_groups(head.groupindex).items() if each == "step")
+        hint = "".join(f", as (?P<{name}>...) is perhaps meant to be" for name in meant)
         raise FormatError(
-            f"the format's regular expression needs a group (?P<step>...); other groups it may have: {known}"
+            f"the format's regular expression needs a group (?P<step>...){hint}; other groups it may have: {known}"
         )
     if head.search("") is not None:
         raise FormatError("the format's regular expression matches an empty line")

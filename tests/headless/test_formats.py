@@ -98,6 +98,41 @@ def test_format_of_ones_own_is_tried_on_a_log(tmp_path: Path) -> None:
     assert verdict["why"] == "it was asked for; it reads 2 step lines"
 
 
+@pytest.mark.parametrize(
+    ("pattern", "line", "hints"),
+    [
+        (r"it (?P<step>\d+) v (?P<tok_s>\d+)", "it 5 v 7", []),
+        (r"it (?P<step>\d+) v (?P<toks>\d+)", "it 5 v 7", ["the group toks is a figure of its own; tok_s is"]),
+        (r"it (?P<step>\d+) v (?P<acc>\d+)", "it 5 v 7", []),
+        (r"up (?P<step>\d+)", "hello\nit 5 v 7", ["line 2 looks like a step line: it 5 v 7; teach it with"]),
+        ("auto", "hello 5", []),
+        ("auto", "hello\nupdate=5 of 9", ["line 2 looks like a step line: update=5 of 9; teach it with"]),
+        (r"(?P<step>(\d+)+)x", "\n".join(["1" * 40] * 4), [r"lines are not read by (?P<step>(\d+)+)x any more"]),
+    ],
+)
+def test_what_is_odd_about_a_format_or_nearly_a_step_is_said(
+    tmp_path: Path, pattern: str, line: str, hints: list[str]
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(line + "\n")
+
+    _, as_json = run(str(path), "--json", "--format", pattern)
+    _, as_text = run(str(path), "--format", pattern)
+
+    found = json.loads(as_json.splitlines()[-1])["hints"]
+    assert len(found) == len(hints)
+    assert all(each.startswith(hint) for each, hint in zip(found, hints, strict=True))
+    assert [each for each in as_text.splitlines() if each.startswith("hint: ")] == [f"hint: {each}" for each in found]
+
+
+def test_group_that_is_nearly_the_step_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("x\n")
+
+    with pytest.raises(ConsoleError, match=r"as \(\?P<stp>\.\.\.\) is perhaps meant to be"):
+        run(str(path), "--format", r"it (?P<stp>\d+)")
+
+
 def test_unusable_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text("x\n")
