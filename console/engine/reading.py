@@ -31,7 +31,8 @@ OPENING_REST = 0.25
 FLOOD_REST = 4.0
 """In a flood a fifth: nobody reads it all, and what is too much is skipped by the host."""
 FLOOD_S = 4.0
-"""So much more CPU time than its lasting share, and it is a flood."""
+"""So much more CPU time than its lasting share, and it is a flood. So it is as soon as the host has skipped something:
+more came than half of the time is enough for."""
 LASTING_SHARE = 1 / 5
 OWED_BYTES = CREDIT_BYTES // 4
 """Credit is given in such pieces: one for each line would wake the host up as often as the lines do."""
@@ -114,6 +115,8 @@ class Reading:
         if self._unread:
             event, data, now = self._next_piece()
             self._shown_bytes += len(data)
+            if event.skipped_from is not None:
+                self._spent_s = max(self._spent_s, FLOOD_S)
             if not self._show(event, data, now):
                 self._done_bytes += len(data)
             self._pay()

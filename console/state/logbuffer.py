@@ -53,6 +53,7 @@ class LogBuffer:
         self._kinds: dict[int, LineKind] = {}
         self._live: RawLine | None = None
         self._version = 0
+        self._gap_at: float | None = None
         self.anew = 0
         """How often the file began anew."""
         self.anew_at = 0
@@ -77,6 +78,11 @@ class LogBuffer:
     def version(self) -> int:
         """Grows with every change, the live line's included."""
         return self._version
+
+    @property
+    def gap_at(self) -> float | None:
+        """When bytes were last left out; None where all was read."""
+        return self._gap_at
 
     @property
     def live(self) -> RawLine | None:
@@ -123,6 +129,7 @@ class LogBuffer:
 
     def gap(self, skipped_bytes: int, at: float) -> None:
         """Say that bytes of the log are left out here."""
+        self._gap_at = at
         self._add_text(EntryKind.GAP, f"… {_size(skipped_bytes)} skipped", at)
 
     def note(self, text: str, at: float) -> None:

@@ -239,6 +239,9 @@ class ConsoleApp(App[str]):
         if isinstance(event, Key) and self._source is not None:
             self._source.attend()
             self.chronicle.key(self._source.snapshot.at)
+            for screen in self.screen_stack:
+                if isinstance(screen, TargetScreen):
+                    screen.make_way()
         await super().on_event(event)
 
     # --- what happens beside the picture ---

@@ -127,6 +127,32 @@ async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pyt
     assert delays == [pytest.approx(1.5), pytest.approx(1.5), pytest.approx(6.0), pytest.approx(6.0)]
 
 
+async def test_it_is_a_flood_as_soon_as_the_host_has_skipped_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s, read, delays = [0.0], [0], list[float]()
+    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
+    loop = asyncio.get_running_loop()
+    call_later: Callable[..., asyncio.TimerHandle] = loop.call_later
+
+    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        if getattr(callback, "__self__", None) is not flood:
+            return call_later(delay, callback, *args, **kwargs)
+        delays.append(delay)
+        return call_later(0.0, callback, *args, **kwargs)
+
+    def costly(event: LogEvent, data: bytes, now: float) -> None:
+        cpu_s[0] += 0.03
+        read[0] += 1
+
+    flood = Reading(costly, lambda count: None)
+    monkeypatch.setattr(loop, "call_later", noting)
+    flood.put(chunk(0, b"x\n"), b"x\n", 0.0)
+    await until_async(lambda: read == [1])
+    flood.put(chunk(5000, b"x\n", skipped_from=2), b"x\n", 0.0)
+    await until_async(lambda: read == [2])
+
+    assert delays == [pytest.approx(0.03), pytest.approx(0.12)]
+
+
 async def test_who_is_behind_reads_what_came_meanwhile_as_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu_s = [0.0]
     monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])

@@ -216,7 +216,7 @@ async def test_letters_typed_into_the_search_are_no_commands() -> None:
         await pilot.press("slash", *"rsq", "escape")
 
         assert isinstance(app.screen, Overview)
-        assert not app.screen.query_one("#search", Input).display
+        assert not app.screen.query_one("#search", Input).visible
 
 
 async def test_a_search_without_a_hit_says_so() -> None:

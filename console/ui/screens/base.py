@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.reactive import var
 from textual.screen import Screen
+from textual.widget import Widget
 
 from console.ui.actions import bindings, by_id, is_offered
 from console.ui.situation import Situation
@@ -15,6 +17,9 @@ class ActionScreen(Screen[None]):
     """A screen whose keys come from the registry; `act_<id>` does what an action says."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
+    focused = var[Widget | None](None)
+    """Textual paints a screen whole when its focus moves. What has the focus restyles itself, and nothing else of ours
+    looks different."""
 
     @property
     def situation(self) -> Situation:

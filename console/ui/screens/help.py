@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 
 from console.ui.actions import key_name, offered
 from console.ui.actiontable import Group
@@ -92,6 +92,9 @@ class HelpScreen(Dialog[None]):
     @property
     def _view(self) -> LinesView:
         return self.query_one("#rows", LinesView)
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        event.refresh_styles = False  # they are those of the last time
 
     def on_mount(self) -> None:
         self.watch(self._dialog, "scroll_y", self._hint, init=False)

@@ -20,7 +20,6 @@ from console.ui.actions import footer_keys
 from console.ui.present import words
 from console.ui.present.frame import footer
 from console.ui.present.logtitle import LogShown, log_title
-from console.ui.present.overview import Panel
 from console.ui.present.spans import Line
 from console.ui.screens.pick import PickRow, PickScreen
 from console.ui.screens.prompt import PromptScreen
@@ -48,10 +47,13 @@ class SearchLine(Input):
 
     def ask(self, *, filters: bool) -> None:
         self.filters, self.literal = filters, False
-        self.display = True
+        self.visible = True
         self.value = ""
         self._say()
         self.focus()
+
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """It looks the same with the focus: matching its styles anew would only keep the operator waiting."""
 
     def _say(self) -> None:
         what = "show only lines that match, nothing shows all" if self.filters else "search the whole log"
@@ -93,7 +95,7 @@ class LogKeys(TargetScreen):
     @staticmethod
     def search_line() -> ComposeResult:
         line = SearchLine(id="search", select_on_focus=False)
-        line.display = False
+        line.visible = False
         yield line
 
     def sync_log(self) -> None:
@@ -127,7 +129,7 @@ class LogKeys(TargetScreen):
 
     def put_footer(self) -> None:
         line = self._search
-        if not line.display:
+        if not line.visible:
             super().put_footer()
             return
         keys = [
@@ -137,7 +139,7 @@ class LogKeys(TargetScreen):
             ("esc", "leaves"),
         ]
         _, last = footer_keys(self.situation)
-        self.put("footer", Panel((footer(keys, last, self.size.width),)))
+        self.put_keys(footer(keys, last, self.size.width))
 
     @on(LogPane.Moved)
     def _log_moved(self) -> None:
@@ -146,10 +148,17 @@ class LogKeys(TargetScreen):
     # --- search and filter ---
 
     def act_search(self) -> None:
-        self._search.ask(filters=False)
+        self._ask(filters=False)
 
     def act_filter(self) -> None:
-        self._search.ask(filters=True)
+        self._ask(filters=True)
+
+    def _ask(self, *, filters: bool) -> None:
+        """Open the search line above the footer, over the last row of the pane, which goes on above it: were the pane
+        made smaller, the whole screen would be laid out and painted anew before the key is answered."""
+        self._search.styles.margin = (0, 0, self.query_one("#footer").size.height, 0)
+        self.log_pane.covered = 1
+        self._search.ask(filters=filters)
 
     @on(SearchLine.Asks)
     def _search_changed(self) -> None:
@@ -170,7 +179,8 @@ class LogKeys(TargetScreen):
         self.show_title_and_keys()
 
     def _close_search(self) -> None:
-        self._search.display = False
+        self._search.visible = False
+        self.log_pane.covered = 0
         self.log_pane.focus()
         self.show_title_and_keys()
 
@@ -178,7 +188,7 @@ class LogKeys(TargetScreen):
         """Leave what was come to last: the prompt, a search under way, a mark, the search, the filter, another log."""
         pane, view = self.log_pane, self.log_pane.log_view
         ways: list[tuple[bool, Callable[[], object]]] = [
-            (self._search.display, self._close_search),
+            (self._search.visible, self._close_search),
             (pane.busy, pane.give_up),
             (view.mark is not None, self._unmark),
             (pane.searching or bool(pane.search_label), pane.clear_search),

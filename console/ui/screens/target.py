@@ -24,7 +24,7 @@ from console.ui.present.overview import Panel
 from console.ui.present.pastbar import past_bar
 from console.ui.present.playbar import play_bar
 from console.ui.present.report import report
-from console.ui.present.spans import text_of
+from console.ui.present.spans import Line, text_of
 from console.ui.screens.base import ActionScreen
 from console.ui.screens.plan import PlanScreen
 from console.ui.situation import Face, Situation, situation_of
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 # Between two paints of arriving log lines: the agent looks for new ones each 50 ms, none is to wait for the next look.
 _LOG_PAINT_S = 0.04
+# In a flood nobody can read along: the time is better kept for keys.
+_FLOOD_PAINT_S, _FLOODED_S = 0.12, 2.0
+# So long new lines wait when a key was pressed: its answer takes a third of that, where nothing else goes on.
+_KEY_S = 0.06
 # Calm: at most one write a second, or tmux's activity monitor and batteries suffer.
 _CALM_PAINT_S = 1.0
 _CALM = (Verdict.STEPPING, Verdict.IDLE, Verdict.FINISHED, Verdict.STOPPED)
@@ -71,6 +75,7 @@ class TargetScreen(ActionScreen):
         self._shown_key: object = None
         self._flush: Timer | None = None
         self._flushed_at = 0.0
+        self._held_until, self._has_given_way = 0.0, False
 
     @property
     def face(self) -> ConsoleApp:
@@ -148,8 +153,22 @@ class TargetScreen(ActionScreen):
         return self in self.app.screen_stack
 
     def _refresh_if_shown(self) -> None:
-        if self.is_shown:
+        if not self.is_shown:
+            return
+        if time.monotonic() < self._held_until:
+            self.set_timer(_KEY_S, self.refresh_now)
+        else:
             self.refresh_now()
+
+    def make_way(self) -> None:
+        """A key was pressed: new lines are painted after its answer. Asked for again before they are, it changes
+        nothing: keys that are held down must not stop the log."""
+        if self._flush is not None and self._has_given_way:
+            return
+        self._held_until, self._has_given_way = time.monotonic() + _KEY_S, True
+        if self._flush is not None:
+            self._flush.stop()
+            self._flush_later()
 
     @on(SourceChanged)
     def _source_changed(self) -> None:
@@ -164,14 +183,22 @@ class TargetScreen(ActionScreen):
         if self.viewing is not None or (self._snapshot.verdict in _CALM and self.is_calm()):
             return
         if self._flush is None:
-            wait_s = self._flushed_at + _LOG_PAINT_S - time.monotonic()
-            if wait_s > 0:
-                self._flush = self.set_timer(wait_s, self._flush_log)
-            else:  # nothing was painted lately: who waits for a line sees it now
-                self._flush_log()
+            self._flush_later()
+
+    def _flush_later(self) -> None:
+        wait_s = max(self._flushed_at + self._pace_s(), self._held_until) - time.monotonic()
+        if wait_s > 0:
+            self._flush = self.set_timer(wait_s, self._flush_log)
+        else:  # nothing was painted lately: who waits for a line sees it now
+            self._flush_log()
+
+    def _pace_s(self) -> float:
+        gap_at = self.live.log.gap_at
+        is_flood = gap_at is not None and self.live.snapshot.at - gap_at < _FLOODED_S
+        return _FLOOD_PAINT_S if is_flood else _LOG_PAINT_S
 
     def _flush_log(self) -> None:
-        self._flush, self._flushed_at = None, time.monotonic()
+        self._flush, self._flushed_at, self._has_given_way = None, time.monotonic(), False
         self.sync_log()
 
     @staticmethod
@@ -237,7 +264,10 @@ class TargetScreen(ActionScreen):
         widget.view = panel.view
 
     def put_footer(self) -> None:
-        line = footer(*footer_keys(self.situation), self.size.width, screens=screens_key(self.situation))
+        self.put_keys(footer(*footer_keys(self.situation), self.size.width, screens=screens_key(self.situation)))
+
+    def put_keys(self, line: Line) -> None:
+        """Show the footer with these keys, below the bar of a recording where one is played."""
         playback = self.source.playback
         if playback is None:
             self.put("footer", Panel((line,)))

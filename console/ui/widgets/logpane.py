@@ -71,6 +71,8 @@ class LogPane(RoleStyles, can_focus=True):
     narrow = reactive(False)
     ended = reactive(False)
     """The run is over: nothing will come that could be followed."""
+    covered = reactive(0, repaint=False)
+    """So many rows at its lower end lie under something else and are left free."""
     leaves_space = False
     """Space is the screen's key: it stops the recording that is played."""
 
@@ -156,7 +158,7 @@ class LogPane(RoleStyles, can_focus=True):
 
     def _repaint(self) -> None:
         port = self.log_view.viewport
-        port.height = max(1, self.size.height)
+        port.height = max(1, self.size.height - self.covered)
         port.room = max(8, self._room(self.size.width))
         self._shown = self.log_view.visible()
         self.refresh()
@@ -309,9 +311,15 @@ class LogPane(RoleStyles, can_focus=True):
 
     # --- painting ---
 
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """It looks the same with the focus, so no styles are matched anew."""
+
     def notify_style_update(self) -> None:
         self._strips.clear()
         super().notify_style_update()
+
+    def watch_covered(self) -> None:
+        self._repaint()
 
     def watch_stale(self) -> None:
         self._strips.clear()

@@ -1,0 +1,182 @@
+"""A key is answered before the log goes on, and its answer paints no more of the screen than it changes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from textual._compositor import Compositor
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from console.engine.replay import Replay
+from console.ui.app import ConsoleApp
+from console.ui.screens import target as target_module
+from console.ui.screens.overview import Overview
+from console.ui.widgets.lines import LinesView
+from console.ui.widgets.logpane import LogPane
+from tests.engine.test_replay import tape
+from tests.ui import fixtures
+from tests.ui.fixtures import FakeSource, raw
+
+
+@asynccontextmanager
+async def shown(source: FakeSource) -> AsyncIterator[tuple[Overview, Pilot[str]]]:
+    app = ConsoleApp(source, zone=UTC, read_only=source.playback is not None)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        screen = app.screen
+        assert isinstance(screen, Overview)
+        yield screen, pilot
+
+
+def rows_of(pane: LogPane) -> list[str]:
+    return [pane.render_line(y).text.strip() for y in range(pane.size.height)]
+
+
+# --- the search line ---
+
+
+async def test_the_search_line_stands_over_the_panes_last_row_and_the_newest_line_right_above_it() -> None:
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
+        pane, line = screen.query_one(LogPane), screen.query_one("#search", Input)
+        size, newest = pane.size, rows_of(pane)[-1]
+        assert newest
+
+        await pilot.press("slash")
+        await pilot.pause()
+
+        assert pane.size == size
+        assert line.visible
+        assert line.region.y == pane.region.bottom - 1 == screen.query_one("#footer").region.y - 1
+        assert rows_of(pane)[-2:] == [newest, ""]
+
+        await pilot.press("escape")
+        await pilot.pause()
+        assert rows_of(pane)[-1] == newest
+
+
+async def test_nothing_but_the_log_and_the_footer_is_painted_when_a_search_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole: list[Compositor] = []
+    partly: list[set[int]] = []
+    full_update, partial_update = Compositor.render_full_update, Compositor.render_partial_update
+
+    def paint_all(self: Compositor, simplify: bool = False) -> Any:
+        whole.append(self)
+        return full_update(self, simplify)
+
+    def paint_some(self: Compositor) -> Any:
+        partly.append({y for region in self._dirty_regions for y in region.line_range})
+        return partial_update(self)
+
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
+        pane = screen.query_one(LogPane)
+        monkeypatch.setattr(Compositor, "render_full_update", paint_all)
+        monkeypatch.setattr(Compositor, "render_partial_update", paint_some)
+        await pilot.press("slash")
+        await pilot.pause()
+
+        # The pane, its last row under the search line, its title, and the footer.
+        assert not whole
+        assert partly
+        assert set().union(*partly) <= {*range(pane.region.y - 1, pane.region.bottom + 1)}
+
+
+async def test_the_search_line_stands_above_both_rows_of_a_recordings_footer() -> None:
+    player = Replay(tape())
+    player.is_paused = True
+    source = fixtures.SCENES["healthy"]()
+    source.playback = player
+    async with shown(source) as (screen, pilot):
+        await pilot.press("slash")
+        await pilot.pause()
+
+        footer = screen.query_one("#footer", LinesView)
+        assert footer.size.height == 2
+        assert screen.query_one("#search", Input).region.y == footer.region.y - 1
+
+
+# --- new lines wait for a key ---
+
+
+class Clock:
+    """The screen's clock and timers; nothing is due before a test says so."""
+
+    def __init__(self, screen: Overview, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        self.due: list[tuple[float, Callable[[], None]]] = []
+        monkeypatch.setattr(target_module, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(screen, "set_timer", self._set_timer)
+
+    def _set_timer(self, delay: float, callback: Callable[[], None]) -> Any:
+        timer = (self.now + delay, callback)
+        self.due.append(timer)
+        return SimpleNamespace(stop=lambda: self.due.remove(timer))
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+        for timer in [timer for timer in self.due if timer[0] <= self.now + 1e-9]:
+            self.due.remove(timer)
+            timer[1]()
+
+
+async def lines_come(source: FakeSource, pilot: Pilot[str], text: str) -> None:
+    source.log.append([raw(f"{text} {number}") for number in range(20)])
+    for callback in list(source.on_lines):
+        callback()
+    await pilot.pause()
+
+
+async def test_a_key_goes_before_new_lines_once_and_held_down_keys_do_not_stop_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = fixtures.SCENES["launching"]()
+    async with shown(source) as (screen, pilot):
+        clock, pane = Clock(screen, monkeypatch), screen.query_one(LogPane)
+        await lines_come(source, pilot, "first")
+        assert "first 19" in rows_of(pane)  # nothing was painted lately
+
+        clock.advance(1.0)
+        await pilot.press("x")
+        await lines_come(source, pilot, "second")
+        assert "second 19" not in rows_of(pane)
+        clock.advance(0.04)
+        await pilot.press("x")  # held down: these lines have waited for one key already
+        clock.advance(0.03)
+        assert "second 19" in rows_of(pane)
+
+        await lines_come(source, pilot, "third")  # waits for the pace: 40 ms
+        clock.advance(0.03)
+        await pilot.press("x")
+        clock.advance(0.02)
+        assert "third 19" not in rows_of(pane)
+        clock.advance(0.05)
+        assert "third 19" in rows_of(pane)
+
+
+async def test_in_a_flood_the_log_is_painted_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = fixtures.SCENES["launching"]()
+    async with shown(source) as (screen, pilot):
+        clock, pane = Clock(screen, monkeypatch), screen.query_one(LogPane)
+        source.log.gap(5_000_000, source.snapshot.at - 0.5)
+        await lines_come(source, pilot, "first")
+        await lines_come(source, pilot, "second")
+        clock.advance(0.1)
+        assert "second 19" not in rows_of(pane)
+        clock.advance(0.03)
+        assert "second 19" in rows_of(pane)
+
+        source.change(at=source.snapshot.at + 2)  # nothing was skipped for some time
+        await pilot.pause()
+        clock.advance(1.0)
+        await lines_come(source, pilot, "third")
+        await lines_come(source, pilot, "fourth")
+        clock.advance(0.05)
+        assert "fourth 19" in rows_of(pane)
