@@ -42,6 +42,16 @@ def floor_of(text: str) -> str:
 # --- what is drawn ---
 
 
+def test_series_of_the_fixtures_are_ones_own() -> None:
+    mine, length = fixtures.run_series(), len(fixtures.run_series()["loss"])
+
+    mine["loss"].add(fixtures.NOW + 1, 1.0, 99_999)
+    mine["loss"].checkpoint(99_999)
+
+    another = fixtures.run_series()["loss"]
+    assert (len(another), len(mine["loss"]), another.saves) == (length, length + 1, [])
+
+
 def test_checkpoints_and_restarts_are_marked_along_the_axis() -> None:
     loss = series(*((NOW - 600 + step, step, 2.5) for step in range(100)))
     loss.checkpoint(99)
