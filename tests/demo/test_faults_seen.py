@@ -23,11 +23,12 @@ from console.config import Deadlines, Stop
 from console.demo import faults
 from console.demo.host import NAME, DemoHost
 from console.engine import Engine, requests
+from console.headless import restart
 from console.headless.session import opened
 from console.model import Snapshot
 from console.state import health, outcome, stall, standing
 from tests import uncounted
-from tests.headless.running import Console
+from tests.headless.running import Console, time_is_up_once_judged
 from tests.waiting import until
 
 
@@ -115,7 +116,9 @@ def test_fault_at_the_start_fails_the_launch_where_it_strikes(
     console.free()
     console.host.inject(fault)
 
-    done = console.restart("--json", "--timeout", "14s" if expected.launch == 20 else "30s")
+    is_told = functools.partial(_is_told, expected)
+    with time_is_up_once_judged(restart, is_told) if expected.launch == 20 else contextlib.nullcontext():
+        done = console.restart("--json")
 
     answer = done.json
     assert (done.code, answer["exit_code"]) == (expected.launch, expected.launch), answer

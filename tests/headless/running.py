@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
+import math
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from console import cli, configwriter
 from console.demo.host import NAME, DemoHost
+from console.headless import follow
+from console.model import Snapshot
+
+_AT_LATEST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,55 @@ class Console:
         self.host.inject("none")
         stopped = self("stop", "--yes", "--timeout", "20s")
         assert stopped.code in (0, 5), stopped
+
+
+class Due(float):
+    """A moment of the loop's time that has come once `has_come` says so, and by the clock at the latest."""
+
+    _has_come: Callable[[], bool]
+
+    @classmethod
+    def when(cls, has_come: Callable[[], bool]) -> Due:
+        found = cls(asyncio.get_running_loop().time() + _AT_LATEST_S)
+        found._has_come = has_come
+        return found
+
+    def __sub__(self, now: float, /) -> float:
+        return -math.inf if self._has_come() else float(self) - now
+
+    def __le__(self, now: float, /) -> bool:
+        return self._has_come() or float(self) <= now
+
+
+@contextlib.contextmanager
+def time_is_up_when(command: ModuleType, has_come: Callable[[], bool]) -> Iterator[None]:
+    """Let the timeout of a command's module pass at that moment: no guess at how long a busy machine takes till then.
+
+    That of `wait --for steady` in these tests, and those of the lab's, pass by the clock.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "deadline_after", lambda timeout_s: None if timeout_s is None else Due.when(has_come))
+        yield
+
+
+@contextlib.contextmanager
+def time_is_up_once_judged(command: ModuleType, holds: Callable[[Snapshot], bool] = bool) -> Iterator[None]:
+    """Let it pass when the command has judged a snapshot of which that holds, while it waits for an outcome."""
+    judged, judge = [], follow.judge
+
+    def noted(snapshot: Snapshot, *arguments: Any, **options: Any) -> Any:
+        judged.append(snapshot)
+        return judge(snapshot, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch, time_is_up_when(command, lambda: any(map(holds, judged[-1:]))):
+        patch.setattr(follow, "judge", noted)
+        yield
+
+
+def printed() -> str:
+    """Return what the call under way has printed by now."""
+    assert isinstance(sys.stdout, io.StringIO)
+    return sys.stdout.getvalue()
 
 
 def fast_host(folder: Path) -> DemoHost:

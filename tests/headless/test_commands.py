@@ -15,8 +15,9 @@ import pytest
 
 from console import configfile
 from console.demo.host import DemoHost
+from console.headless import logs, wait
 from console.host import procfs
-from tests.headless.running import Console, call
+from tests.headless.running import Console, call, printed, time_is_up_once_judged, time_is_up_when
 from tests.waiting import until
 
 COMMON = {"schema", "target", "run", "id", "at", "data_age_s"}
@@ -39,8 +40,8 @@ def test_idle_host_is_told_as_nothing(console: Console) -> None:
 
     assert console("status", "--check").code == 5
     assert console("stop", "--yes").out.startswith("NOTHING nothing_runs: ")
-    wait = console("wait", "--json")
-    assert (wait.code, wait.json["outcome"], wait.json["id"]) == (5, "nothing", None)
+    waited = console("wait", "--json")
+    assert (waited.code, waited.json["outcome"], waited.json["id"]) == (5, "nothing", None)
     status = console("status", "--json").json
     assert (status["verdict"], status["run"], status["why"]) == (
         "idle",
@@ -189,8 +190,10 @@ def test_restart_returns_at_the_stage_that_was_asked_for_under_the_name_that_was
 def test_time_that_passes_leaves_the_run_alone(console: Console) -> None:
     run = console.restart("--json").json
 
-    done = console("wait", "--for", "step=1000000", "--timeout", "6s", "--json")
-    plain = console("wait", "--for", "step=1000000", "--timeout", "6s")
+    with time_is_up_once_judged(wait):
+        done = console("wait", "--for", "step=1000000", "--timeout", "6s", "--json")
+    with time_is_up_once_judged(wait):
+        plain = console("wait", "--for", "step=1000000", "--timeout", "6s")
 
     assert (done.code, done.json["outcome"], done.json["verdict"]) == (20, "pending", "on_track")
     assert done.json["next_check_s"] == 15
@@ -233,10 +236,15 @@ def test_logs_are_the_lines_of_the_file_and_nothing_else(console: Console) -> No
 def test_followed_log_goes_on_and_ends_with_the_timeout(console: Console) -> None:
     console.restart()
 
-    done = console("logs", "-f", "-n", "0", "--timeout", "8s")
+    with time_is_up_when(logs, lambda: _steps_in(printed()) >= 3):
+        done = console("logs", "-f", "-n", "0", "--timeout", "8s")
 
     assert done.code == 20
-    assert len(re.findall(r"\bstep \d+/", done.out)) >= 3
+    assert _steps_in(done.out) >= 3
+
+
+def _steps_in(text: str) -> int:
+    return len(re.findall(r"\bstep \d+/", text))
 
 
 def test_interrupt_ends_the_waiting_and_not_the_run(console: Console) -> None:

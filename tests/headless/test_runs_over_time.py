@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from console.demo.host import NAME
 from console.engine.unwatched import Unwatched
-from console.headless import follow
+from console.headless import follow, watch
 from console.headless.history import run_json
 from console.headless.watch import _reached
 from console.history.entry import Entry
 from console.model import Progress, Rate, Verdict
 from console.protocol import RunRecord
 from console.state.outcome import is_steady, towards_steady
-from tests.headless.running import Console
+from tests.headless.running import Console, printed, time_is_up_when
 from tests.ui import fixtures
 from tests.waiting import until
 
@@ -184,8 +184,11 @@ def watcher(console: Console, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_watch_begins_with_the_snapshot_counts_and_ends_in_time(console: Console, two_runs: tuple[str, str]) -> None:
-    done = console("watch", "--for", "8s")
+def test_watch_begins_with_the_snapshot_counts_and_ends_when_its_time_is_up(
+    console: Console, two_runs: tuple[str, str]
+) -> None:
+    with time_is_up_when(watch, lambda: printed().count('"type":"step"') >= 2):
+        done = console("watch", "--for", "8s")
 
     events = ndjson(done.out)
     assert done.code == 20
