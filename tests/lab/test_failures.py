@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from console.headless import restart as restart_command
+from console.model import StageState
+from tests.headless.running import time_is_up_once_judged
 from tests.lab.containers import Container
 from tests.lab.session import Lab
 from tests.lab.training import Done, Training
@@ -95,7 +98,10 @@ def test_hanging_cuda_is_late_and_left_alone(training: Training) -> None:
     training.fault("cuda-hang:6")
     config = training.config(deadlines={"cuda": 2.0})
 
-    late = training.cli("restart", "--yes", "--json", "--timeout", "12s", config=config)
+    with time_is_up_once_judged(
+        restart_command, lambda now: now.stages[3].state is StageState.LATE and now.stages[3].have == 6
+    ):
+        late = training.cli("restart", "--yes", "--json", "--timeout", "45s", config=config)
 
     assert (late.code, late.json["exit_code"], late.json["outcome"]) == (20, 20, "late")
     assert (late.json["stage"], late.json["run_alive"]) == ("cuda", True)

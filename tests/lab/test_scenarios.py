@@ -23,10 +23,12 @@ import pytest
 
 from console import protocol
 from console.engine import Engine
+from console.headless import restart as restart_command
 from console.host import procfs
-from console.model import LinkState, LogState, Snapshot, Verdict
+from console.model import LinkState, LogState, Snapshot, StageState, Verdict
 from console.state import machine, outcome, stall
 from tests import uncounted
+from tests.headless.running import time_is_up_once_judged
 from tests.lab.containers import Container
 from tests.lab.rootfs import Flavour
 from tests.lab.scenarios import CASES, ROWS, Case
@@ -572,7 +574,11 @@ def _unprivileged(case: Case, scene: Scene) -> None:
 def _no_gpu(case: Case, scene: Scene) -> None:
     training = scene.training
     training.fault("cuda-hang:0")
-    done = _launch(training, case, timeout_s=14, deadlines={"cuda": 1.0})
+    config = training.config(deadlines={"cuda": 1.0})
+    with time_is_up_once_judged(restart_command, lambda now: now.stages[3].state is StageState.LATE):
+        done = training.cli("restart", "--yes", "--json", "--timeout", "30s", config=config)
+    assert (done.code, done.json["exit_code"], done.json["stage"]) == (case.code, case.code, case.stage), done
+    assert done.json["reason"] == case.reason
     cuda = done.stage("cuda")
     assert (cuda["state"], cuda["k"], cuda["missing"]) == ("late", 0, [*range(8)])
     assert (done.json["outcome"], done.json["run_alive"]) == ("late", True)
@@ -954,10 +960,10 @@ def _in_console(training: Training, play: Callable[[Engine], Awaitable[None]], *
 @plays("L24")
 def _far_later(case: Case, scene: Scene) -> None:
     training = scene.training
-    scene.monkeypatch.setattr(machine, "LATE_FLOOR_S", 1.0)
     for variable in ("STATE_HOME", "CACHE_HOME"):
         scene.monkeypatch.setenv(f"XDG_{variable}", str(training.folder / variable.lower()))
     training.restart()
+    scene.monkeypatch.setattr(machine, "LATE_FLOOR_S", 1.0)
     training.write_run("--load-time 12")
 
     async def play(engine: Engine) -> None:

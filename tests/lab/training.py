@@ -8,19 +8,24 @@ import asyncio
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from console import configfile
 from console.demo import trainer
 from console.engine import Engine
 from console.model import Snapshot
+from tests.headless.running import call
 from tests.lab.commands import argv_of
 from tests.lab.containers import Container
 from tests.lab.session import Lab, Setting, Way
@@ -217,7 +222,6 @@ class Training:
         """Start the command line in a process of its own; `start_s` is the age at which a start is proven for it."""
         program = ["-m", "console.cli"] if start_s is None else ["-c", _PROVEN_AT.format(start_s)]
         argv = [sys.executable, *program, *words, "--config", str(config or self.config())]
-        own = {f"XDG_{name}": str(self.folder / name.lower()) for name in ("STATE_HOME", "CACHE_HOME", "RUNTIME_DIR")}
         return subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -225,12 +229,26 @@ class Training:
             stderr=subprocess.PIPE,
             text=True,
             cwd=_REPOSITORY,
-            env={**os.environ, **own},
+            env={**os.environ, **self._own},
         )
 
+    @property
+    def _own(self) -> dict[str, str]:
+        """The folders of the console, whoever's the host is."""
+        return {f"XDG_{name}": str(self.folder / name.lower()) for name in ("STATE_HOME", "CACHE_HOME", "RUNTIME_DIR")}
+
     def cli(self, *words: str, config: Path | None = None, timeout_s: float = 60, start_s: float | None = None) -> Done:
-        """Run the command line to its end."""
-        return finished(self.console(*words, config=config, start_s=start_s), timeout_s)
+        """Run the command line to its end.
+
+        In this process where no event loop runs: to import everything takes as long as the rest of most commands.
+        """
+        if start_s is not None or not _may_run_a_loop():
+            return finished(self.console(*words, config=config, start_s=start_s), timeout_s)
+        with pytest.MonkeyPatch.context() as patch, _ended_after(timeout_s, words):
+            for name, folder in self._own.items():
+                patch.setenv(name, folder)
+            done = call(*words, "--config", str(config or self.config()))
+        return Done(done.code, done.out, done.err)
 
     def restart(self, *words: str, config: Path | None = None) -> Done:
         """Restart until stepping, which must be reached."""
@@ -250,6 +268,26 @@ class Training:
         finally:
             task.cancel()
             await asyncio.wait([task])
+
+
+def _may_run_a_loop() -> bool:
+    return threading.current_thread() is threading.main_thread() and asyncio._get_running_loop() is None
+
+
+@contextmanager
+def _ended_after(timeout_s: float, words: Sequence[str]) -> Iterator[None]:
+    """Make what takes longer a failure."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError(f"still running after {timeout_s:g} s: {words}")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def finished(console: subprocess.Popen[str], timeout_s: float = 60) -> Done:
