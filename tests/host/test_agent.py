@@ -21,11 +21,12 @@ def spec(**changes: object) -> protocol.RunSpec:
 
 def test_ping_tells_both_clocks_of_the_host() -> None:
     with Agent() as agent:
+        before_bt, before = time.clock_gettime(time.CLOCK_BOOTTIME), time.time()
         reply = agent.ask(protocol.Ping(id=7))
 
         assert reply.ok
-        assert reply.data["bt"] == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=2.0)
-        assert reply.data["wall"] == pytest.approx(time.time(), abs=2.0)
+        assert before_bt <= reply.data["bt"] <= time.clock_gettime(time.CLOCK_BOOTTIME)
+        assert before <= reply.data["wall"] <= time.time()
 
 
 def test_agent_ends_with_its_stdin() -> None:

@@ -1,6 +1,8 @@
 """OpenSSH servers with keys, known_hosts and ports of their own, and the `ssh` client's way to them."""
 
+import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 from tests.lab.commands import LabError, argv_of, call, descendants, plain_environment
 from tests.waiting import until
 
+_PORTS = range(20_000, 30_000)  # below 32768, from where on Linux gives a connection its own
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -76,7 +79,7 @@ class Sshd:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=plain_environment()
             )
-        until(self._answers, timeout_s=10, what=f"sshd on {self.address}:{self.port}")
+        until(self._answers, what=f"sshd on {self.address}:{self.port}")
 
     def stop(self) -> None:
         """End the server and its sessions: a new connection is refused then. Their remote commands are left alone."""
@@ -84,7 +87,7 @@ class Sshd:
             return
         sessions = self.session_pids()
         self._process.kill()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=20)
         self._process = None
         _kill(sessions)
 
@@ -194,10 +197,14 @@ def _new_key(path: Path) -> None:
 
 
 def _free_port(address: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that nobody has, out of those that the kernel gives to no connection: till sshd is there, or while
+    it is stopped, one of those would be taken by any client that comes by.
+    """
+    for port in random.sample(_PORTS, 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((address, port))
+            return port
+    raise LabError(f"none of a hundred ports of {address} is free")
 
 
 def _kill(pids: Sequence[int]) -> None:

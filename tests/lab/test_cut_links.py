@@ -70,7 +70,7 @@ async def test_silently_dropped_packets_are_a_lost_link_within_five_seconds(trai
     assert channel.SILENCE_S < 5  # the clock of a busy machine would say something else
     first = await asyncio.to_thread(training.restart)
     async with training.engine(training.config("wire")) as engine:
-        await reach(engine, lambda now: now.progress.step is not None)
+        await reach(engine, lambda now: now.verdict == "stepping" and now.progress.step is not None)
         for _ in range(2):
             await asyncio.to_thread(wire.drop)
             lost = await reach(engine, lambda now: now.link.state is LinkState.LOST, 30)

@@ -24,7 +24,7 @@ def test_restart_cut_between_kill_and_spawn_is_interrupted_and_the_next_one_work
     training.fault("ignore-term")
     first = training.restart()
     training.container.remove("/root/fault")
-    config = training.config(stop={"grace_s": 30.0})
+    config = training.config(stop={"grace_s": 600.0})
     accepted = training.cli("restart", "--yes", "--json", "--detach", config=config)
     training.container.run(["kill", "-KILL", str(training.keeper(accepted.json["id"]))])
     training.container.run(["kill", "-KILL", str(first.json["pid"])])

@@ -10,7 +10,7 @@ def test_second_restart_is_told_the_stage_of_the_first_and_wait_follows_it(train
     training.fault("ignore-term")
     first = training.restart()
     training.container.remove("/root/fault")
-    config = training.config(stop={"grace_s": 50.0})
+    config = training.config(stop={"grace_s": 600.0})
 
     accepted = training.cli("restart", "--yes", "--json", "--detach", config=config)
     second = training.cli("restart", "--yes", "--json", config=config)
