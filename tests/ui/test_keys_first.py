@@ -25,9 +25,9 @@ from tests.ui.fixtures import FakeSource, raw
 
 
 @asynccontextmanager
-async def shown(source: FakeSource) -> AsyncIterator[tuple[Overview, Pilot[str]]]:
+async def shown(source: FakeSource, columns: int = 120) -> AsyncIterator[tuple[Overview, Pilot[str]]]:
     app = ConsoleApp(source, zone=UTC, read_only=source.playback is not None)
-    async with app.run_test(size=(120, 36)) as pilot:
+    async with app.run_test(size=(columns, 36)) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
         screen = app.screen
@@ -59,6 +59,23 @@ async def test_the_search_line_stands_over_the_panes_last_row_and_the_newest_lin
         await pilot.press("escape")
         await pilot.pause()
         assert rows_of(pane)[-1] == newest
+
+
+@pytest.mark.parametrize("columns", [120, 80, 60])
+@pytest.mark.parametrize("key", ["slash", "ampersand"])
+async def test_what_the_search_line_is_for_is_never_cut(columns: int, key: str) -> None:
+    async with shown(fixtures.SCENES["healthy"](), columns) as (screen, pilot):
+        await pilot.press(key)
+        await pilot.pause()
+
+        line = screen.query_one("#search", Input)
+        assert 20 <= len(line.placeholder) <= line.content_size.width
+        assert line.placeholder.startswith("search the whole log" if key == "slash" else "show only lines that match")
+        assert ("regular expression" in line.placeholder) == (columns == 120 or (columns, key) == (80, "slash"))
+
+        await pilot.resize_terminal(60, 20)
+        await pilot.pause()
+        assert len(line.placeholder) <= line.content_size.width
 
 
 async def test_nothing_but_the_log_and_the_footer_is_painted_when_a_search_is_asked_for(

@@ -56,10 +56,11 @@ class SearchLine(Input):
         """It looks the same with the focus: matching its styles anew would only keep the operator waiting."""
 
     def _say(self) -> None:
-        what = "show only lines that match, nothing shows all" if self.filters else "search the whole log"
-        how = "as text" if self.literal else "a regular expression where it has signs of one"
-        self.placeholder = f"{what} ({how})"
+        self.placeholder = prompt(self.app.size.width - 2, filters=self.filters, literal=self.literal)
         self.post_message(self.Asks())
+
+    def on_resize(self) -> None:
+        self._say()
 
     def action_other(self) -> None:
         self.filters = not self.filters
@@ -68,6 +69,14 @@ class SearchLine(Input):
     def action_literal(self) -> None:
         self.literal = not self.literal
         self._say()
+
+
+def prompt(room: int, *, filters: bool, literal: bool) -> str:
+    """Return what the empty line says: what it is for, and how it is read where there is room for that."""
+    what = "show only lines that match, nothing shows all" if filters else "search the whole log"
+    how = "as text" if literal else "a regular expression where it has signs of one"
+    whole = f"{what} ({how})"
+    return whole if len(whole) <= room else what
 
 
 class LogKeys(TargetScreen):
