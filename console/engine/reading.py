@@ -28,8 +28,9 @@ REST = 1.0
 others' work as ours, and the log would fall behind."""
 OPENING_REST = 0.25
 """Four fifths while a log is opened: it is what everybody waits for, and a key pauses it."""
-FLOOD_REST = 4.0
-"""In a flood a fifth: nobody reads it all, and what is too much is skipped by the host."""
+FLOOD_TURN_S, FLOOD_REST = 0.002, 4.0
+"""In a flood a fifth, in shorter turns: nobody reads it all, what is too much is skipped by the host, and a key that
+falls into a turn waits for its end."""
 FLOOD_S = 4.0
 """So much more CPU time than its lasting share, and it is a flood. So it is as soon as the host has skipped something:
 more came than half of the time is enough for."""
@@ -58,6 +59,7 @@ class Reading:
         self._next: asyncio.TimerHandle | None = None
         self._is_paused = False
         self._spent_s = self._spent_until = 0.0
+        self._turn_s = TURN_S
         self.begin(0)
 
     def put(self, event: LogEvent, data: bytes, now: float) -> None:
@@ -102,11 +104,11 @@ class Reading:
         began = time.thread_time()
 
         def has_time() -> bool:
-            return time.thread_time() - began < TURN_S
+            return time.thread_time() - began < self._turn_s
 
         while self._next is None and self._step(has_time):
             took_s = time.thread_time() - began
-            if took_s >= TURN_S:  # also where nothing is left: what comes next waits
+            if took_s >= self._turn_s:  # also where nothing is left: what comes next waits
                 loop = asyncio.get_running_loop()
                 self._next = loop.call_later(took_s * self._rest(took_s, loop.time()), self._go_on)
 
@@ -141,11 +143,15 @@ class Reading:
         return event, b"".join(parts), now
 
     def _rest(self, took_s: float, now: float) -> float:
-        """Return for how long to rest after a turn, in times of the turn. What a log is opened with is no flood,
-        however long it takes: no verdict is given before it is understood."""
+        """Return for how long to rest after a turn, in times of the turn, and set how long the next one may be. What a
+        log is opened with is no flood, however long it takes: no verdict is given before it is understood."""
+        self._turn_s = TURN_S
         if self._done_bytes < min(self._shown_bytes, self._ahead_bytes):
             return OPENING_REST
-        return FLOOD_REST if self._is_flooded(took_s, now) else REST
+        if not self._is_flooded(took_s, now):
+            return REST
+        self._turn_s = FLOOD_TURN_S
+        return FLOOD_REST
 
     def _is_flooded(self, took_s: float, now: float) -> bool:
         """Add a turn to what was spent, from which the lasting share is paid back as time passes."""

@@ -153,6 +153,31 @@ async def test_it_is_a_flood_as_soon_as_the_host_has_skipped_something(monkeypat
     assert delays == [pytest.approx(0.03), pytest.approx(0.12)]
 
 
+async def test_turns_are_shorter_in_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu_s = [0.0]
+    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
+    turns: list[int] = []
+    left = [100]
+
+    def understand(has_time: Callable[[], bool]) -> int | None:
+        turns.append(0)
+        while left[0] and has_time():
+            cpu_s[0] += 0.001
+            turns[-1] += 1
+            left[0] -= 1
+        return 1 if turns[-1] else None
+
+    flood = Reading(lambda event, data, now: True, lambda count: None, understand)
+    flood.put(chunk(0, b"x\n"), b"x\n", 0.0)
+    assert turns == [5]
+
+    flood.put(chunk(5000, b"x\n", skipped_from=2), b"x\n", 0.0)
+    await until_async(lambda: left == [0])
+
+    # The turn in which the skip is seen is one of before.
+    assert turns[:4] == [5, 5, 2, 2]
+
+
 async def test_who_is_behind_reads_what_came_meanwhile_as_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu_s = [0.0]
     monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
