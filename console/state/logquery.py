@@ -58,7 +58,7 @@ def typed(text: str, *, literal: bool = False) -> Query:
     What is no valid expression, or has nothing special in it, is a text.
     """
     ignore_case = text == text.lower()
-    if not literal and not _SPECIAL.isdisjoint(text):
+    if not literal and has_signs(text):
         try:
             re.compile(text)
         except (re.error, OverflowError, RecursionError):
@@ -66,6 +66,11 @@ def typed(text: str, *, literal: bool = False) -> Query:
     else:
         literal = True
     return Query(text=text, literal=literal, ignore_case=ignore_case)
+
+
+def has_signs(text: str) -> bool:
+    """Whether it has signs of a regular expression."""
+    return not _SPECIAL.isdisjoint(text)
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):

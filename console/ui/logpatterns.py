@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from console.bounded import Bounded, TooSlow, bounded
-from console.state.logquery import Query, typed
+from console.state.logquery import Query, has_signs, typed
 
 _BOUNDS_KEPT = 8
 
@@ -46,7 +46,9 @@ class Patterns:
 
     def named(self, query: Query) -> str:
         """Return what the title calls a query."""
-        return f"{query.text} (takes too long: as text)" if self.is_text_of_slow(query) else query.text
+        if self.is_text_of_slow(query):
+            return f"{query.text} (takes too long: as text)"
+        return f"{query.text} (as text)" if query.literal and has_signs(query.text) else query.text
 
     def finder(self, query: Query) -> Callable[[str], bool]:
         """Return what tells whether a text holds a query. It raises: SlowQuery."""

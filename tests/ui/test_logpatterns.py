@@ -9,6 +9,7 @@ import pytest
 from console.reasons import ConsoleError, Exit, Reason
 from console.state.logquery import Counted, Place, Query, typed
 from console.state.stretch import Stretch
+from console.ui.logpatterns import Patterns
 from console.ui.logsearch import LogSearch
 from console.ui.logview import LogView
 from tests.ui.filelogs import FileLogs, tail_of
@@ -96,3 +97,16 @@ async def test_what_is_searched_in_a_slow_filter_is_found_all_the_same(view: Log
     assert await LogSearch(view, lambda: None).find(typed("who"), back=True, again=False)
     assert view.cursor is not None
     assert view.cursor.text == "who types (a+)+$ ?"
+
+
+@pytest.mark.parametrize(
+    ("text", "literal", "name"),
+    [
+        ("(loss", False, "(loss (as text)"),
+        ("loss.*9", True, "loss.*9 (as text)"),
+        ("loss.*9", False, "loss.*9"),
+        ("loss", False, "loss"),
+    ],
+)
+def test_what_looks_like_an_expression_but_is_none_is_called_a_text(text: str, literal: bool, name: str) -> None:
+    assert Patterns().named(typed(text, literal=literal)) == name

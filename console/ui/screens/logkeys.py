@@ -17,6 +17,7 @@ from textual.widgets import Input
 from console.reasons import ConsoleError
 from console.state.logquery import Place, typed
 from console.ui.actions import footer_keys
+from console.ui.logrange import LogRange
 from console.ui.present import words
 from console.ui.present.frame import footer
 from console.ui.present.logtitle import LogShown, log_title
@@ -28,7 +29,6 @@ from console.ui.widgets.logpane import LogPane
 
 _COPIED_BYTES = 1 << 20
 """What a terminal's clipboard takes at most in practice is far less; more is for a file."""
-_RANGE_BYTES = 1 << 20
 
 
 class SearchLine(Input):
@@ -283,12 +283,13 @@ class LogKeys(TargetScreen):
 
     @work(exclusive=True, group="keep-lines")
     async def _copy_marked(self) -> None:
-        begin, end = self.log_pane.log_view.marked_range
+        chosen = self._range()
+        begin, end = chosen.begin, chosen.end
         if end - begin > _COPIED_BYTES:
             self.face.toast(f"{words.size(end - begin)} are marked, too much to copy: > saves them to a file")
             return
         try:
-            data = await self._read(begin, end)
+            data = await chosen.read(begin, end) if end > begin else b""
         except ConsoleError as error:
             self.face.toast(f"not copied: {words.one_line(error.detail or str(error.reason))}")
             return
@@ -296,14 +297,15 @@ class LogKeys(TargetScreen):
         self.show_title_and_keys()
         self.face.copy(data.decode("utf-8", "replace"), "the marked lines")
 
-    async def _read(self, begin: int, end: int) -> bytes:
-        place = self.log_pane.log_view.place
-        return await self.source.logs.raw(place, begin, end - begin) if place is not None and end > begin else b""
+    def _range(self) -> LogRange:
+        view = self.log_pane.log_view
+        return LogRange(self.source.logs, view, view.files, *view.marked_range)
 
     @work(exclusive=True, group="keep-lines")
     async def act_save(self) -> None:
         view = self.log_pane.log_view
-        begin, end = view.marked_range
+        chosen = self._range()
+        begin, end = chosen.begin, chosen.end
         if view.place is None or end <= begin:
             self.face.toast("there are no lines to save")
             return
@@ -314,7 +316,7 @@ class LogKeys(TargetScreen):
         if path is None:
             return
         try:
-            await self._write(path, begin, end)
+            await chosen.write(path)
         except (ConsoleError, OSError) as error:
             said = error.detail if isinstance(error, ConsoleError) else error.strerror
             self.face.toast(f"not saved: {words.one_line(said or str(error))}")
@@ -323,29 +325,11 @@ class LogKeys(TargetScreen):
         self.show_title_and_keys()
         self.face.toast(f"{words.size(end - begin)} saved: {path}")
 
-    async def _write(self, path: str, begin: int, end: int) -> None:
-        """Write bytes of the log, as they are, to a new file. Raises: ConsoleError, OSError."""
-        with open(_expanded(path), "xb", opener=_private) as file:  # noqa: ASYNC230 - a megabyte between two looks at the host
-            while begin < end:
-                data = await self._read(begin, min(end, begin + _RANGE_BYTES))
-                if not data:
-                    break
-                file.write(data)
-                begin += len(data)
-
 
 def _short_names(paths: Sequence[str]) -> dict[str, str]:
     """Return each path by its file's name, or by itself where another one has that name, too."""
     names = [os.path.basename(path) for path in paths]
     return {name if names.count(name) == 1 else path: path for name, path in zip(names, paths, strict=True)}
-
-
-def _expanded(path: str) -> str:
-    return os.path.expanduser(path)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _complaint(text: str) -> str:
