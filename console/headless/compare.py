@@ -168,6 +168,18 @@ def comparison_json(engine: Engine, found: Comparison, unread: frozenset[str] = 
         whys["tokens"] = found.unlike or "the curve of one is not known over that time"
     if found.loss is None:
         whys["loss_at_step"] = "the losses of one are not known"
+    for field, pair, what in (
+        ("launch_s", found.launch_s, "launch"),
+        ("peak_bytes", found.peak_bytes, "GPU sample"),
+        ("queue_empty_pct", found.queue_empty_pct, "queue"),
+    ):
+        values = (None, None) if pair is None else (pair.a, pair.b)
+        names = [_name(each) for each, value in zip((found.a, found.b), values, strict=True) if value is None]
+        if names:
+            whys[field] = f"no {what} of {' and '.join(names)} is known"
+    for field, each in (("id", found.a), ("b_id", found.b)):
+        if each.is_log_only:
+            whys[field] = "only its log is known"
     if found.changes is None:
         whys["diff"] = "of a log alone no settings are kept"
     return {

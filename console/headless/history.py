@@ -14,7 +14,7 @@ from console.headless.session import can_look, deadline_after, first_word, opene
 from console.history import words
 from console.history.entry import Entry, Runs
 from console.model import Change, PastRun
-from console.reasons import ConsoleError, Exit
+from console.reasons import ConsoleError, Exit, Reason
 from console.state.changes import changes
 
 UNREAD_WHY = "its log was not read yet: ask again"
@@ -84,7 +84,7 @@ def _cells(row: Entry, known: Sequence[Entry], verdict: str) -> tuple[str, ...]:
         _started(row),
         output.span(row.launch_s) if row.launch_s is not None else "-",
         words.ending(row, verdict).slugs,
-        str(row.last_step) if row.last_step is not None else "0" if row.is_over and not row.stepped else "-",
+        _steps(row),
         _number(row.steady_tok_s, ".0f"),
         _number(spread, ".0f"),
         f"{peak / _GIB:.1f}" if peak else "-",
@@ -92,6 +92,17 @@ def _cells(row: Entry, known: Sequence[Entry], verdict: str) -> tuple[str, ...]:
         "; ".join([*words.changed(row, words.before(row, older)), *([f'"{row.remark}"'] if row.remark else [])]),
     )
     return tuple(output.one_line(text) for text in texts)
+
+
+def _steps(row: Entry) -> str:
+    if row.last_step is not None:
+        return str(row.last_step)
+    # That no line of a log was understood does not say that it made no step.
+    return "0" if row.is_over and not row.stepped and not _is_unreadable(row) else "-"
+
+
+def _is_unreadable(row: Entry) -> bool:
+    return row.is_log_only or row.reason == Reason.FORMAT_UNKNOWN
 
 
 def _started(row: Entry) -> str:
@@ -175,7 +186,7 @@ def run_json(row: Entry, then: Entry | None, verdict: str = "", *, is_unread: bo
         "log_read": log_read(row, is_unread=is_unread),
         "changed": _changed_json(row, then),
         "note": row.remark or None,
-        "why": _whys(row) | (_unread_whys(row) if is_unread else {}),
+        "why": whys(row) | (_unread_whys(row) if is_unread else {}),
     }
 
 
@@ -203,17 +214,29 @@ def _unread_whys(row: Entry) -> dict[str, str]:
     return {field: UNREAD_WHY for field, is_lacking in lacking.items() if is_lacking}
 
 
-def _whys(row: Entry) -> dict[str, str]:
+def no_steps_why(row: Entry) -> str:
+    """Say why the step of a run is not known."""
+    if row.is_log_only and row.log_size == 0:
+        return "its log is empty"
+    if row.is_log_only and row.stepped:
+        return "the step lines of its log name no step"
+    if _is_unreadable(row):
+        return "no line of its log is a step line of a known format"
+    return "no step was seen by a console" if row.stepped or not row.is_over else "no step was seen in its log"
+
+
+def whys(row: Entry) -> dict[str, str]:
     """Say of each `null` that isn't plain from the rest why it is one."""
-    whys = {}
+    found = {}
     if row.is_log_only:
-        whys["id"] = "only its log is known"
+        found["id"] = "only its log is known"
     if row.steady_tok_s is None:
-        whys["tok_s"] = "no steady step was seen by a console" if not row.is_log_only else "the log states no rate"
+        stated = "no steady step was seen by a console" if not row.is_log_only else "the log states no steady rate"
+        found["tok_s"] = stated if row.last_step is not None or not row.is_log_only else no_steps_why(row)
     if row.last_step is None:
-        whys["step"] = "no step was seen by a console" if row.stepped or not row.is_over else "it made no step"
+        found["step"] = no_steps_why(row)
     if not row.peaks:
-        whys["peak_bytes"] = "no GPU sample of it is known"
+        found["peak_bytes"] = "no GPU sample of it is known"
     if row.loss_state in ("nan", "inf"):
-        whys["loss"] = "the loss is not a number"
-    return whys
+        found["loss"] = "the loss is not a number"
+    return found

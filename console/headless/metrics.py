@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import sys
+import io
 from typing import Any
 
 from console.config import Target
+from console.engine import Engine
 from console.headless import output
-from console.headless.history import UNREAD_WHY, log_read, say_unread
+from console.headless.history import UNREAD_WHY, log_read, no_steps_why, say_unread, whys
 from console.headless.session import can_look, deadline_after, opened, settled
 from console.history.entry import Entry
 from console.history.samples import Curves
@@ -41,7 +42,7 @@ async def _metrics(name: str, target: Target, which: str | None, timeout_s: floa
         is_unread = row.id in engine.archive.unread
         match form:
             case "json":
-                output.emit_json(_object(name, row, curves, engine.now(), is_unread=is_unread))
+                output.emit_json(_object(engine, row, curves, is_unread=is_unread))
             case "csv":
                 _write_csv(row, curves)
             case _:
@@ -55,21 +56,30 @@ def _at(row: Entry, since_s: float) -> str | None:
     return output.utc(row.first_step_wall + since_s) if row.first_step_wall is not None else None
 
 
-def _object(target: str, row: Entry, curves: Curves, now: float, *, is_unread: bool) -> dict[str, Any]:
-    lacking = UNREAD_WHY if is_unread else "no curve of it is kept: it was not watched, or had to make room"
-    whys = {} if curves.digests else {"series": lacking}
+def _object(engine: Engine, row: Entry, curves: Curves, *, is_unread: bool) -> dict[str, Any]:
+    lacking = {name: why for name, why in whys(row).items() if name in ("id", "tok_s")}
+    if is_unread:
+        lacking |= {name: UNREAD_WHY for name in ("tok_s",) if name in lacking}
+    if not curves.digests:
+        lacking["series"] = UNREAD_WHY if is_unread else _no_curve(row)
     return {
-        "target": target,
+        "target": engine.name,
         "run": row.name or None,
         "id": None if row.is_log_only else row.id,
         "first_step_at": output.utc(row.first_step_wall),
         "tok_s": {"steady": row.steady_tok_s, "mad": row.steady_mad, "n": row.steady_n, "scope": row.scope},
         "log_read": log_read(row, is_unread=is_unread),
         "series": {name: _series(name, digest) for name, digest in curves.digests.items()},
-        "why": whys,
-        "at": output.utc(now),
-        "data_age_s": None,
+        "why": lacking,
+        "at": output.utc(engine.now()),
+        "data_age_s": output.rounded(engine.snapshot.ages.link),
     }
+
+
+def _no_curve(row: Entry) -> str:
+    if row.is_log_only and row.last_step is None:
+        return no_steps_why(row)
+    return "no curve of it is kept: it was not watched, or had to make room"
 
 
 def _series(name: str, digest: Digest) -> dict[str, Any]:
@@ -89,7 +99,8 @@ def _short(value: float) -> float:
 
 
 def _write_csv(row: Entry, curves: Curves) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for name, digest in curves.digests.items():
         for each in digest.buckets:
@@ -97,11 +108,12 @@ def _write_csv(row: Entry, curves: Curves) -> None:
             numbers = [_short(value) for value in (each.mean, each.low, each.high)]
             step = each.step if each.step is not None else ""
             writer.writerow([row.name, name, since_s, _at(row, since_s) or "", step, each.n, *numbers])
+    output.say(text.getvalue().removesuffix("\n"))
 
 
 def _table(row: Entry, curves: Curves) -> list[str]:
     if not curves.digests:
-        return [f"{output.one_line(row.name or row.id)}: no curve is kept"]
+        return [f"{output.one_line(row.name or row.id)}: {_no_curve(row)}"]
     rows: list[tuple[str, ...]] = [("METRIC", "POINTS", "FIRST", "LAST", "LOWEST", "HIGHEST")]
     for name, digest in curves.digests.items():
         first, last = digest.buckets[0], digest.buckets[-1]

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from console.demo.host import NAME
 from console.engine.unwatched import Unwatched
 from console.headless import follow, watch
-from console.headless.history import run_json
+from console.headless.history import run_json, table
 from console.headless.watch import _reached
-from console.history.entry import Entry
+from console.history.entry import LOG_ONLY, Entry
 from console.model import Progress, Rate, Verdict
 from console.protocol import RunRecord
 from console.state.outcome import is_steady, towards_steady
@@ -130,6 +130,31 @@ def test_what_is_lacking_of_a_run_whose_log_was_not_read_yet_is_not_said_to_be_u
     assert "step" not in told
 
 
+NOT_READ = "no line of its log is a step line of a known format"
+
+
+@pytest.mark.parametrize(
+    ("row", "steps", "why"),
+    [
+        (Entry(id="r-1", is_over=True, failed_stage="spawned"), "0", "no step was seen in its log"),
+        (Entry(id="r-1"), "-", "no step was seen by a console"),
+        (Entry(id="r-1", is_over=True, reason="format_unknown"), "-", NOT_READ),
+        (Entry(id="log:/x", outcome=LOG_ONLY, is_over=True, log_size=9), "-", NOT_READ),
+        (Entry(id="log:/x", outcome=LOG_ONLY, is_over=True, log_size=0), "-", "its log is empty"),
+        (
+            Entry(id="log:/x", outcome=LOG_ONLY, is_over=True, stepped=True),
+            "-",
+            "the step lines of its log name no step",
+        ),
+    ],
+)
+def test_a_log_of_which_nothing_was_understood_is_not_said_to_have_no_steps(row: Entry, steps: str, why: str) -> None:
+    head, line = table([row], [row], "", None)
+
+    assert line[: head.index("STEPS") + 5].split()[-1] == steps
+    assert run_json(row, None)["why"]["step"] == why
+
+
 def test_compare_tells_figures_noise_and_settings(console: Console, two_runs: tuple[str, str]) -> None:
     done = console("compare", two_runs[1], two_runs[0], "--json")
 
@@ -161,6 +186,7 @@ def test_metrics_are_the_curves_of_a_run(console: Console, two_runs: tuple[str, 
     table = list(csv.DictReader(io.StringIO(console("metrics", "--run", two_runs[0], "--csv").out)))
 
     points = found["series"]["tok_s"]["points"]
+    assert found["data_age_s"] is not None
     assert found["run"] == two_runs[1]
     assert sum(point[2] for point in points) >= 70
     assert all(point[4] <= point[3] <= point[5] for point in points)
@@ -333,5 +359,7 @@ def test_logs_of_which_no_run_is_known_are_listed_and_compared(console: Console,
     assert found["a"] == "ancient"
     assert found["tok_s"]["a"] == pytest.approx(21_500, rel=0.05)
     assert found["diff"] is None
+    assert found["why"]["id"] == "only its log is known"
+    assert found["why"]["launch_s"] == "no launch of ancient is known"
     (logs / "train_ancient.log").unlink()
     (logs / "train_other.log").unlink()
