@@ -14,8 +14,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from console.engine.replay import Replay
+from console.ui import pace
 from console.ui.app import ConsoleApp
-from console.ui.screens import target as target_module
 from console.ui.screens.overview import Overview
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
@@ -129,7 +129,7 @@ class Clock:
     def __init__(self, screen: Overview, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         self.due: list[tuple[float, Callable[[], None]]] = []
-        monkeypatch.setattr(target_module, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(screen, "set_timer", self._set_timer)
 
     def _set_timer(self, delay: float, callback: Callable[[], None]) -> Any:

@@ -5,19 +5,18 @@ A screen of its own says how it is laid out (`lay_out`), and what of the stream 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
 from textual.events import Resize, ScreenResume
 from textual.message import Message
-from textual.timer import Timer
 
 from console.model import LinkState, Overrides, Snapshot, Verdict
 from console.reasons import ConsoleError
 from console.ui import terminal
 from console.ui.actions import footer_keys, screens_key
+from console.ui.pace import KEY_S, Pace
 from console.ui.present import words
 from console.ui.present.frame import footer, header
 from console.ui.present.overview import Panel
@@ -34,12 +33,7 @@ from console.ui.widgets.lines import LinesView
 if TYPE_CHECKING:
     from console.ui.app import ConsoleApp
 
-# Between two paints of arriving log lines: the agent looks for new ones each 50 ms, none is to wait for the next look.
-_LOG_PAINT_S = 0.04
-# In a flood nobody can read along: the time is better kept for keys.
-_FLOOD_PAINT_S, _FLOODED_S = 0.12, 2.0
-# So long new lines wait when a key was pressed: its answer takes a third of that, where nothing else goes on.
-_KEY_S = 0.06
+_FLOODED_S = 2.0  # so long after something was skipped it is a flood
 # Calm: at most one write a second, or tmux's activity monitor and batteries suffer.
 _CALM_PAINT_S = 1.0
 _CALM = (Verdict.STEPPING, Verdict.IDLE, Verdict.FINISHED, Verdict.STOPPED)
@@ -73,9 +67,9 @@ class TargetScreen(ActionScreen):
         self.look = app.look
         self._snapshot: Snapshot = self.source.snapshot
         self._shown_key: object = None
-        self._flush: Timer | None = None
-        self._flushed_at = 0.0
-        self._held_until, self._has_given_way = 0.0, False
+        self._pace = Pace(
+            lambda delay_s, then: self.set_timer(delay_s, then), lambda: self.sync_log(), self._is_flooded
+        )
 
     @property
     def face(self) -> ConsoleApp:
@@ -155,20 +149,14 @@ class TargetScreen(ActionScreen):
     def _refresh_if_shown(self) -> None:
         if not self.is_shown:
             return
-        if time.monotonic() < self._held_until:
-            self.set_timer(_KEY_S, self.refresh_now)
+        if self._pace.is_held:
+            self.set_timer(KEY_S, self.refresh_now)
         else:
             self.refresh_now()
 
     def make_way(self) -> None:
-        """A key was pressed: new lines are painted after its answer. Asked for again before they are, it changes
-        nothing: keys that are held down must not stop the log."""
-        if self._flush is not None and self._has_given_way:
-            return
-        self._held_until, self._has_given_way = time.monotonic() + _KEY_S, True
-        if self._flush is not None:
-            self._flush.stop()
-            self._flush_later()
+        """A key was pressed: what is new is painted after its answer."""
+        self._pace.make_way()
 
     @on(SourceChanged)
     def _source_changed(self) -> None:
@@ -182,24 +170,11 @@ class TargetScreen(ActionScreen):
     def _lines_came(self) -> None:
         if self.viewing is not None or (self._snapshot.verdict in _CALM and self.is_calm()):
             return
-        if self._flush is None:
-            self._flush_later()
+        self._pace.lines_came()
 
-    def _flush_later(self) -> None:
-        wait_s = max(self._flushed_at + self._pace_s(), self._held_until) - time.monotonic()
-        if wait_s > 0:
-            self._flush = self.set_timer(wait_s, self._flush_log)
-        else:  # nothing was painted lately: who waits for a line sees it now
-            self._flush_log()
-
-    def _pace_s(self) -> float:
+    def _is_flooded(self) -> bool:
         gap_at = self.live.log.gap_at
-        is_flood = gap_at is not None and self.live.snapshot.at - gap_at < _FLOODED_S
-        return _FLOOD_PAINT_S if is_flood else _LOG_PAINT_S
-
-    def _flush_log(self) -> None:
-        self._flush, self._flushed_at, self._has_given_way = None, time.monotonic(), False
-        self.sync_log()
+        return gap_at is not None and self.live.snapshot.at - gap_at < _FLOODED_S
 
     @staticmethod
     def _key(snapshot: Snapshot) -> object:
