@@ -17,6 +17,8 @@ from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
 
 ENTRY_BYTES: Final = 200  # what an entry costs beyond its text, roughly
+FLOOD_S: Final = 60.0
+"""Gaps that come sooner one after the other than this are of one flood."""
 
 
 class EntryKind(StrEnum):
@@ -54,6 +56,7 @@ class LogBuffer:
         self._live: RawLine | None = None
         self._version = 0
         self._gap_at: float | None = None
+        self._skipped_bytes = 0
         self.anew = 0
         """How often the file began anew."""
         self.anew_at = 0
@@ -83,6 +86,10 @@ class LogBuffer:
     def gap_at(self) -> float | None:
         """When bytes were last left out; None where all was read."""
         return self._gap_at
+
+    def skipped_lately(self, now: float) -> int:
+        """Return how many bytes were left out in the flood that goes on, or was over just now."""
+        return self._skipped_bytes if self._gap_at is not None and now - self._gap_at < FLOOD_S else 0
 
     @property
     def live(self) -> RawLine | None:
@@ -129,6 +136,7 @@ class LogBuffer:
 
     def gap(self, skipped_bytes: int, at: float) -> None:
         """Say that bytes of the log are left out here."""
+        self._skipped_bytes = self.skipped_lately(at) + skipped_bytes
         self._gap_at = at
         self._add_text(EntryKind.GAP, f"… {_size(skipped_bytes)} skipped", at)
 
@@ -144,6 +152,7 @@ class LogBuffer:
     def _begin_anew(self) -> None:
         self.anew += 1
         self.anew_at = self.end
+        self._skipped_bytes = 0
 
     def clear(self) -> None:
         """Drop everything (another run's log is shown); numbers go on."""

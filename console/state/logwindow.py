@@ -54,7 +54,8 @@ class Window:
             # The line's start was not read; the range before it will bring the whole line.
             entries = [*entries[:first], *entries[first + 1 :]]
         offsets = [entry.offset for entry in entries if entry.kind is EntryKind.LINE and entry.offset is not None]
-        begin = offsets[0] if offsets else 0
+        # Of a line that has no end for megabytes nothing may be here yet but what was skipped before it.
+        begin = offsets[0] if offsets else buffer.live.offset if buffer.live is not None else 0
         window = cls(begin=begin, end=begin, is_sieved=is_sieved, anew=known)
         window._lines_before = None
         window._add(entries)

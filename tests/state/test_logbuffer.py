@@ -147,3 +147,17 @@ def test_a_mark_is_never_an_error() -> None:
     buffer.mark("FATAL: shown by the console", 1.0)
 
     assert buffer.next_error(-1) is None
+
+
+def test_what_a_flood_left_out_is_told_as_one_until_it_is_over() -> None:
+    buffer = buffer_of("before")
+    assert buffer.skipped_lately(0.0) == 0
+
+    buffer.gap(300, 1000.0)
+    buffer.gap(200, 1050.0)
+    assert [buffer.skipped_lately(now) for now in (1050.0, 1109.0, 1110.0)] == [500, 500, 0]
+
+    buffer.gap(7, 1200.0)
+    assert buffer.skipped_lately(1201.0) == 7
+    buffer.begin_anew("log was truncated", 1202.0)
+    assert buffer.skipped_lately(1203.0) == 0

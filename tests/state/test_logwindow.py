@@ -68,3 +68,16 @@ def test_a_range_of_the_file_does_not_go_on_with_lines_that_are_gone() -> None:
     window.follow(buffer)
 
     assert [entry.text for entry in window.entries] == ["new 2"]
+
+
+def test_above_a_line_that_has_no_end_yet_stands_what_was_skipped() -> None:
+    buffer = LogBuffer()
+    _fed(buffer, "1\n2\n")
+    buffer.gap(9_000_000, 0.0)
+    splitter = LineSplitter(9_000_004)
+    assert splitter.feed(b" 7%|", 9_000_004, 0.0) == []
+    buffer.set_live(splitter.live())
+
+    window = Window.of_tail(buffer)
+
+    assert (window.begin, window.end, window.can_grow_up) == (9_000_004, 9_000_004, True)

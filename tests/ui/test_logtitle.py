@@ -79,6 +79,7 @@ def test_a_mishap_of_long_ago_is_not_news() -> None:
         (LogShown(trouble="no link: not all is here"), "no link: not all is here"),
         (LogShown(other="/w/train_slammed4.log", offset=0, size_bytes=9), "another log, esc goes back"),
         (LogShown(marked=True), "marked: y copies, > saves"),
+        (LogShown(skipped_bytes=400 << 20), "400 MiB skipped"),
     ],
 )
 def test_what_is_shown_of_it_is_said(shown: LogShown, said: str) -> None:

@@ -330,3 +330,17 @@ async def test_without_a_link_what_is_here_can_be_searched_and_scrolled(big: Pat
         await on.until(lambda: "no link" in on.title, "the trouble")
         await on.press("f")
         assert on.pane.following
+
+
+async def test_a_flood_of_which_bytes_are_left_out_says_how_many_while_it_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(f"old {number}\n" for number in range(500)))
+    async with desk(path) as on:
+        on.source.log.gap(38 << 20, on.source.snapshot.at - 1)
+        grow(path, on.source.log, "".join(f"new {number}\n" for number in range(500)))
+        on.source.change(verdict=Verdict.SLOW)
+        await on.until(lambda: "38.0 MiB skipped" in on.title, "the bytes")
+
+        await on.press("g")
+        await on.until(lambda: on.rows[:1] == ["old 0"], "the first line")
+        await on.until(lambda: "skipped" not in on.title, "a title of the place")

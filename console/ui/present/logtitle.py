@@ -38,6 +38,8 @@ class LogShown(NamedTuple):
     size_bytes: int = 0
     line: int | None = None
     marked: bool = False
+    skipped_bytes: int = 0
+    """Of a flood: what came too fast to be shown."""
 
 
 def log_title(snapshot: Snapshot, width: int, look: Look, shown: LogShown, *, narrow: bool) -> Line:
@@ -81,6 +83,8 @@ def _said(shown: LogShown) -> list[Span]:
         said.append(Span(f"only /{words.one_line(shown.filter)}/", Role.BUSY))
     if shown.hidden_steps is not None:
         said.append(Span(f"{words.plural(shown.hidden_steps, 'step line')} hidden", Role.BUSY))
+    if shown.skipped_bytes:
+        said.append(Span(f"{words.size(shown.skipped_bytes)} skipped", Role.BUSY))
     if shown.marked:
         said.append(Span("marked: y copies, > saves", Role.BUSY))
     return said

@@ -133,6 +133,7 @@ class LogKeys(TargetScreen):
             size_bytes=where.size_bytes if where is not None else 0,
             line=where.line if where is not None else None,
             marked=view.mark is not None,
+            skipped_bytes=self.source.log.skipped_lately(self.snapshot.at) if pane.following else 0,
         )
         return log_title(self.snapshot, width, self.look, shown, narrow=narrow)
 
