@@ -97,12 +97,7 @@ def _cells(row: Entry, known: Sequence[Entry], verdict: str) -> tuple[str, ...]:
 def _steps(row: Entry) -> str:
     if row.last_step is not None:
         return str(row.last_step)
-    # That no line of a log was understood does not say that it made no step.
-    return "0" if row.is_over and not row.stepped and not _is_unreadable(row) else "-"
-
-
-def _is_unreadable(row: Entry) -> bool:
-    return row.is_log_only or row.reason == Reason.FORMAT_UNKNOWN
+    return "0" if row.made_no_step else "-"
 
 
 def _started(row: Entry) -> str:
@@ -220,7 +215,7 @@ def no_steps_why(row: Entry) -> str:
         return "its log is empty"
     if row.is_log_only and row.stepped:
         return "the step lines of its log name no step"
-    if _is_unreadable(row):
+    if row.is_log_only or row.reason == Reason.FORMAT_UNKNOWN:
         return "no line of its log is a step line of a known format"
     return "no step was seen by a console" if row.stepped or not row.is_over else "no step was seen in its log"
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from console.model import Settings, Stage
 from console.protocol import HostStage, RunRecord
+from console.reasons import Reason
 from console.state.changes import settings_of
 
 CLEARED, KEPT = "cleared", "kept"
@@ -91,6 +92,14 @@ class Entry(Achieved, frozen=True, kw_only=True):
     def is_log_only(self) -> bool:
         """Nothing but its log is known of it."""
         return self.outcome == LOG_ONLY
+
+    @property
+    def made_no_step(self) -> bool:
+        """It is over, and whoever would have seen a step, the console that watched it or its log, tells of none."""
+        looked = self.is_judged or self.failed_stage is not None or bool(self.log_size)
+        # That no line of a log was understood does not say that it made no step.
+        understood = not self.is_log_only and self.reason != Reason.FORMAT_UNKNOWN
+        return self.is_over and not self.stepped and looked and understood
 
     @property
     def remark(self) -> str:

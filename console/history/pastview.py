@@ -292,7 +292,7 @@ def _series(digest: Digest, first_at: float, scope: str | None, *, is_sampled: b
 
     `is_sampled`: of a log that was read in places, which are joined.
     """
-    series = Series()
+    series = Series(finds_silence=False)
     buckets = digest.buckets
     steps = sorted(b.index - a.index for a, b in itertools.pairwise(buckets))
     hole = _GAP_WIDTHS * (steps[len(steps) // 2] if steps else 1)

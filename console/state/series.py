@@ -58,11 +58,20 @@ class Series:
     """Points in the order of time. When `capacity` is reached they are thinned: of some neighbours the lowest
     and the highest stay, so that a dip of one step is still seen after days. A gap stays one."""
 
-    def __init__(self, capacity: int = 4096, *, first_step: int | None = None, recent: int = RECENT_MAX) -> None:
+    def __init__(
+        self,
+        capacity: int = 4096,
+        *,
+        first_step: int | None = None,
+        recent: int = RECENT_MAX,
+        finds_silence: bool = True,
+    ) -> None:
         """`first_step` is the launch's first step where it is known better than from the first point.
 
-        `recent` points of the last 10 minutes are kept in full.
+        `recent` points of the last 10 minutes are kept in full. `finds_silence`: each point stands where its step was
+        made.
         """
+        self._finds_silence = finds_silence
         self._capacity = max(8, capacity)
         self._points: list[Point] = []
         self._recent: deque[_Recent] = deque(maxlen=recent)
@@ -140,7 +149,13 @@ class Series:
     def _is_silence(self, newest: _Recent, at: float, step: int | None) -> bool:
         """Whether the steps since the newest point don't account for the time since: it stood, or was suspended."""
         took_s = at - newest.at
-        if took_s <= SILENT_S or step is None or newest.step is None or self._pace_from is None:
+        if (
+            took_s <= SILENT_S
+            or not self._finds_silence
+            or step is None
+            or newest.step is None
+            or self._pace_from is None
+        ):
             return False
         since_s, steps = newest.at - self._pace_from[0], newest.step - self._pace_from[1]
         if steps <= 0 or since_s <= 0:

@@ -257,7 +257,7 @@ ACTIONS: tuple[Action, ...] = (
         changes_run=True,
         help="show the plan of a restart with the settings of the run of before that is shown",
         when=_past,
-        footer=lambda s: s.link_up,
+        footer=lambda s: s.link_up and s.settings_known,
     ),
     Action(
         id="older",
@@ -445,7 +445,7 @@ ACTIONS: tuple[Action, ...] = (
         changes_run=True,
         help="show the plan of a restart with the settings of the chosen run",
         when=_runs,
-        footer=lambda s: s.link_up,
+        footer=lambda s: s.link_up and s.settings_known,
     ),
     Action(
         id="note",

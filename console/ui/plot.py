@@ -146,18 +146,27 @@ def _rows_of(curves: tuple[tuple[Column, ...], ...], width: int, height: int) ->
 
 
 def _strokes(columns: Sequence[Column]) -> list[list[tuple[int, int]]]:
-    """Cut a curve into pieces that may be drawn without lifting the pen; the pen goes the shorter way into a column."""
+    """Cut a curve into pieces that may be drawn without lifting the pen; the pen goes the shorter way into a column.
+
+    Between columns that stand apart it goes from middle to middle: from end to end it would draw waves that are none.
+    """
     strokes: list[list[tuple[int, int]]] = []
+    before: Column | None = None
     for column in columns:
-        if column.opens or not strokes:
+        if column.opens or before is None:
             strokes.append([])
         stroke = strokes[-1]
+        if stroke and before is not None and column.x > before.x + 1:
+            ways = ((before.x, (before.low + before.high) // 2), (column.x, (column.low + column.high) // 2))
+            stroke += [point for point in ways if point != stroke[-1]]
+        before = column
         ends = [column.low, column.high]
         if stroke and abs(stroke[-1][1] - column.high) < abs(stroke[-1][1] - column.low):
             ends.reverse()
         if len(stroke) > 1 and stroke[-2][1] == stroke[-1][1] == ends[0]:
             stroke.pop()  # the line goes on level: plotext takes its time by points, not by dots
-        stroke.append((column.x, ends[0]))
+        if not stroke or stroke[-1] != (column.x, ends[0]):
+            stroke.append((column.x, ends[0]))
         if ends[1] != ends[0]:
             stroke.append((column.x, ends[1]))
     return strokes

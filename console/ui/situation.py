@@ -48,6 +48,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     """Two runs stand side by side."""
     past: bool = False
     """A run of before is shown."""
+    settings_known: bool = True
+    """Of the run of before that is shown or chosen."""
     plotted: bool = False
     """There are curves to be drawn."""
 
@@ -73,6 +75,7 @@ def situation_of(
     unwritten: bool = False,
     replay: bool = False,
     past: bool = False,
+    settings_known: bool = True,
     plotted: bool = False,
 ) -> Situation:
     return Situation(
@@ -83,5 +86,5 @@ def situation_of(
         stopping=is_stopping(snapshot),
         contact=face is Face.OVERVIEW and needs_first_contact(snapshot) and not watching,
         searching=searching, following=following, panels=panels, unwritten=unwritten, comparing=comparing,
-        replay=replay, past=past, plotted=plotted,
+        replay=replay, past=past, settings_known=settings_known, plotted=plotted,
     )  # fmt: skip

@@ -221,6 +221,7 @@ async def test_run_of_which_only_its_log_is_known_shows_its_curve(size: tuple[in
         assert "viewing old" in banner(app)
         assert "tok/s" in shown(app)
         assert "nothing was recorded" not in shown(app)
+        assert "these settings again" not in shown(app), "nobody knows them"
 
 
 async def test_m_turns_from_why_a_run_ended_to_its_plots_and_back() -> None:

@@ -57,6 +57,17 @@ def test_a_level_stretch_has_all_its_dots(stretches: list[tuple[int, int, bool]]
         assert all(levels and min(levels) <= y <= max(levels) for at, y in dots if at == x)
 
 
+def test_between_columns_that_stand_apart_the_pen_goes_from_middle_to_middle() -> None:
+    """Each of the places of a long log is a column from 10 to 14: the line between them lies at 12."""
+    plot.load()
+    columns = tuple(Column(x, 10, 14, x == 0) for x in range(0, 40, 6))
+
+    rows = rows_of_dots([Curve(columns)], 20, 6)
+
+    dots = {(x, y) for x, y in _dots(rows) if x % 6}
+    assert dots == {(x, 12) for x in range(37) if x % 6}
+
+
 def test_points_outside_become_edge_marks_and_break_the_curve() -> None:
     points = [(10, 5), (20, 1e9), (30, 5), (40, -1e9), (50, 5)]
 

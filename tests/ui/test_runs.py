@@ -95,6 +95,57 @@ def test_a_row_says_how_a_run_ended_and_what_it_achieved(run: str, words: list[s
     assert [word for word in words if word not in row] == []
 
 
+@pytest.mark.parametrize(
+    ("fields", "steps"),
+    [
+        ({"is_judged": True}, "0"),
+        ({"failed_stage": "spawned", "outcome": "failed"}, "0"),
+        ({"log_size": 4096}, "0"),
+        ({}, "?"),
+        ({"log_size": 0}, "?"),
+        ({"is_judged": True, "log_size": 4096, "reason": "format_unknown"}, "?"),
+        ({"is_judged": True, "is_over": False, "outcome": "running"}, "?"),
+    ],
+)
+def test_no_step_is_claimed_only_where_somebody_looked(fields: dict[str, object], steps: str) -> None:
+    row = pastruns.entry(50, 60.0, stepped=False, **fields)
+
+    line = text_of(run_table(RunList(rows=(row,), target="ct200", read=True), 160, 10, NOW, LOOK)[2])
+
+    assert line.split()[-5] == steps
+
+
+def test_what_a_run_has_and_nobody_knows_is_a_question_and_what_it_has_not_is_a_dash() -> None:
+    """Launch, tok/s, spread, peak, loss of: one that stepped unseen, one that failed before, one of two steps."""
+    same = pastruns.settings("1")
+    unseen = pastruns.entry(50, 60.0, loss_state=None, settings=same)
+    failed = pastruns.entry(
+        51, 60.0, stepped=False, outcome="failed", failed_stage="spawned", loss_state=None, settings=same
+    )
+    young = pastruns.entry(52, 60.0, first_step=0, last_step=2, launch_s=3.0, last_loss=2.5, settings=same)
+    rows = (unseen, failed, young, pastruns.LIVE)
+
+    lines = [text_of(line) for line in run_table(RunList(rows=rows, target="x", read=True), 160, 10, NOW, LOOK)[2:]]
+
+    assert [line.split()[-5:] for line in lines[:3]] == [
+        ["?", "?", "?", "?", "?"],
+        ["0", "–", "–", "–", "–"],
+        ["2", "–", "–", "?", "2.500"],
+    ]
+
+
+def test_rate_of_one_gpu_says_so_in_the_table() -> None:
+    row = pastruns.entry(50, 60.0, steady_tok_s=2684.0, steady_mad=6.0, scope="per_device")
+
+    assert "2,684/GPU" in text_of(table(runs=replace(LISTED, rows=(row, pastruns.LIVE)))[2])
+    assert "21,480 " in text_of(table(runs=replace(LISTED, rows=(row, pastruns.LIVE)))[3])
+
+
+def test_list_that_ends_before_the_oldest_run_says_so() -> None:
+    assert "6, newest first" not in text_of(table(runs=replace(LISTED, has_older=True))[0])
+    assert "the 7 newest, older ones: history -n" in text_of(table(runs=replace(LISTED, has_older=True))[0])
+
+
 def test_changes_are_told_from_the_run_before_that_reached_stepping() -> None:
     assert "env DFLASH_SPLIT_FC_LAYERS 0->1; train_dflash_pipeline.py" in row_of("slammed5", 200)
     assert "“batch 8 again” · args batch 6->8" in row_of("slammed4", 200)

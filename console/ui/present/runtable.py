@@ -13,6 +13,8 @@ from msgspec import Struct
 from console.history import words as history
 from console.history.entry import Entry
 from console.history.words import Sign
+from console.state.formatrules import Scope
+from console.state.series import WARM_UP_STEPS
 from console.ui.present import words
 from console.ui.present.frame import title
 from console.ui.present.look import Glyphs, Look
@@ -39,9 +41,11 @@ class RunList(Struct, frozen=True, kw_only=True):
     me: str = ""
     target: str = ""
     read: bool = False
+    """The ledger has answered."""
     logs_read: bool = True
     """False: there may be logs of earlier runs that nobody has looked at yet."""
-    """The ledger has answered."""
+    has_older: bool = False
+    """There are more runs than are listed."""
     complaint: str = ""
     unread: frozenset[str] = frozenset()
     """Ids of runs that are over and whose logs are still to be read."""
@@ -96,7 +100,7 @@ def run_table(runs: RunList, width: int, rows: int, now: float, look: Look) -> V
 
 
 def _title(runs: RunList, width: int, look: Look) -> Line:
-    facts: list[tuple[Span, ...]] = [(dim(f"{len(runs.rows)}, newest first"),)] if runs.rows else []
+    facts: list[tuple[Span, ...]] = [(dim(_how_many(runs)),)] if runs.rows else []
     for letter, run, role in (("A", runs.find(runs.a), Role.TARGET), ("B", runs.find(runs.b), Role.DRAFTER)):
         if run is not None:
             facts.append((Span(f"{letter} ", role, True), strong(name_of(run))))
@@ -104,6 +108,12 @@ def _title(runs: RunList, width: int, look: Look) -> Line:
         facts.insert(0, (Span(clip(history.not_read(left), min(_LONGEST_UNREAD, max(20, width - 44))), Role.WARN),))
     hint = faint("space marks A, B") if runs.rows and not (runs.a and runs.b) else faint("space unmarks")
     return title(f"runs on {runs.target}", facts, hint if runs.rows else None, width, look)
+
+
+def _how_many(runs: RunList) -> str:
+    if runs.has_older:
+        return f"the {len(runs.rows)} newest, older ones: history -n"
+    return f"{len(runs.rows)}, newest first"
 
 
 def name_of(run: Entry) -> str:
@@ -115,21 +125,22 @@ def name_of(run: Entry) -> str:
 
 def _columns(runs: RunList, now: float, look: Look) -> list[_Column]:
     rows = runs.rows
+    has_gpus = any(row.peaks for row in rows)
     ends = [history.ending(row, runs.verdict if row.id == runs.live else "", runs.me) for row in rows]
     return [
         _Column(head="run", cells=tuple(strong(clip(name_of(row), _LONGEST_NAME)) for row in rows), worth=99),
         _Column(head="started", cells=tuple(dim(started(row, now, look.zone)) for row in rows), worth=4),
         _Column(
             head="launch",
-            cells=tuple(dim(words.duration(row.launch_s) if row.launch_s is not None else "–") for row in rows),
+            cells=tuple(dim(words.duration(row.launch_s) if row.launch_s is not None else _lack(row)) for row in rows),
             right=True,
             worth=2,
         ),
         _Column(head="end", cells=tuple(_end(each, look.glyphs) for each in ends), worth=90),
         _Column(head="steps", cells=tuple(dim(_steps(row)) for row in rows), right=True, worth=5),
-        _Column(head="tok/s", cells=tuple(Span(_count(row.steady_tok_s)) for row in rows), right=True, worth=80),
-        _Column(head="±", cells=tuple(dim(_count(row.steady_mad)) for row in rows), right=True, worth=1),
-        _Column(head="peak", cells=tuple(dim(_peak(row)) for row in rows), right=True, worth=3),
+        _Column(head="tok/s", cells=tuple(Span(_rate(row)) for row in rows), right=True, worth=80),
+        _Column(head="±", cells=tuple(dim(_spread(row)) for row in rows), right=True, worth=1),
+        _Column(head="peak", cells=tuple(dim(_peak(row, has_gpus=has_gpus)) for row in rows), right=True, worth=3),
         _Column(head="loss", cells=tuple(_loss(row) for row in rows), right=True, worth=6),
     ]
 
@@ -209,22 +220,48 @@ def started(row: Entry, now: float, zone: tzinfo | None) -> str:
 def _steps(row: Entry) -> str:
     if row.last_step is not None:
         return words.count(row.last_step)
-    return "0" if row.is_over and not row.stepped and not row.is_log_only else words.UNKNOWN
+    return "0" if row.made_no_step else words.UNKNOWN
 
 
-def _count(value: float | None) -> str:
-    return words.NOT_APPLICABLE if value is None else words.count(value)
+def _lack(row: Entry) -> str:
+    """What stands for a number that is missing: it has one and nobody knows it, or it has none."""
+    return words.UNKNOWN if row.stepped or row.is_log_only else words.NOT_APPLICABLE
 
 
-def _peak(row: Entry) -> str:
+def _rate(row: Entry) -> str:
+    return (
+        _lack_of_rate(row) if row.steady_tok_s is None else f"{_figure(row.steady_tok_s)}{_OF.get(row.scope or '', '')}"
+    )
+
+
+def _spread(row: Entry) -> str:
+    return _lack_of_rate(row) if row.steady_mad is None else _figure(row.steady_mad)
+
+
+def _lack_of_rate(row: Entry) -> str:
+    made = row.last_step - (row.first_step or 0) if row.last_step is not None else None
+    return words.NOT_APPLICABLE if made is not None and made < WARM_UP_STEPS else _lack(row)
+
+
+def _figure(value: float) -> str:
+    return words.count(value) if not 0 < value < 10 else f"{value:.2g}"
+
+
+_OF: dict[str, str] = {Scope.PER_DEVICE: "/GPU", Scope.RANK: "/rank"}
+"""Whose tokens a rate counts, where that isn't those of all GPUs."""
+
+
+def _peak(row: Entry, *, has_gpus: bool) -> str:
     peak = max(row.peaks.values(), default=None)
-    return words.NOT_APPLICABLE if peak is None else words.gib(peak)
+    if peak is None:
+        return _lack(row) if has_gpus else words.NOT_APPLICABLE
+    return words.gib(peak)
 
 
 def _loss(row: Entry) -> Span:
     if row.loss_state in ("nan", "inf"):
         return Span("NaN" if row.loss_state == "nan" else "inf", Role.ERROR, True)
-    return dim(words.NOT_APPLICABLE if row.last_loss is None else words.loss(row.last_loss))
+    return dim(_lack(row) if row.last_loss is None else words.loss(row.last_loss))
 
 
 def _remarks(runs: RunList, index: int) -> str:

@@ -40,7 +40,7 @@ class LogScreen(LogKeys):
         return situation_of(
             self.snapshot, face=self.FACE, read_only=self.face.read_only,
             searching=pane.searching, following=pane.following,
-            replay=self.source.playback is not None, past=self.viewing is not None,
+            replay=self.source.playback is not None, past=self.viewing is not None, settings_known=self.settings_known,
         )  # fmt: skip
 
     def lay_out(self) -> None:

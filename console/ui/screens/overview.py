@@ -84,7 +84,7 @@ class Overview(LogKeys):
             self.snapshot, face=self.FACE, read_only=self.face.read_only, watching=self._watching,
             searching=log.searching, following=log.following,
             panels=self._layout_now is None or not self._layout_now.strips, unwritten=self.face.may_write,
-            replay=self.source.playback is not None, past=self.viewing is not None,
+            replay=self.source.playback is not None, past=self.viewing is not None, settings_known=self.settings_known,
             plotted=any(len(each) for each in self.source.series.values()),
         )  # fmt: skip
 

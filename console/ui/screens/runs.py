@@ -43,7 +43,7 @@ class RunsScreen(TargetScreen):
         self._version = 0
         self._painter = RunsPainter(self.look)
         self._curve, self._by_step = Curve.TOK_S, False
-        self._read, self._complaint = False, ""
+        self._read, self._complaint, self._has_older = False, "", False
         self._unread: frozenset[str] = frozenset()
         self._logs_read, self._loading, self._waited = False, False, 0
 
@@ -73,8 +73,14 @@ class RunsScreen(TargetScreen):
     @property
     def situation(self) -> Situation:
         return situation_of(
-            self.snapshot, face=self.FACE, read_only=self.face.read_only, comparing=self._beside is not None
-        )
+            self.snapshot, face=self.FACE, read_only=self.face.read_only, comparing=self._beside is not None,
+            settings_known=self.settings_known,
+        )  # fmt: skip
+
+    @property
+    def settings_known(self) -> bool:
+        row = self._list.at_cursor
+        return row is None or (bool(row.settings.argv) and not row.is_log_only)
 
     @property
     def _cursor(self) -> int:
@@ -88,6 +94,7 @@ class RunsScreen(TargetScreen):
             rows=self._rows, cursor=self._cursor, a=marks[0], b=marks[1], live=snapshot.run_id,
             verdict=str(snapshot.verdict), me=snapshot.operator, target=snapshot.target, read=self._read,
             logs_read=self._logs_read, complaint=self._complaint, unread=self._unread,
+            has_older=self._has_older,
         )  # fmt: skip
 
     @property
@@ -119,13 +126,14 @@ class RunsScreen(TargetScreen):
     async def _load(self) -> None:
         self._waited, self._loading = 0, True
         try:
-            runs = await self.source.archive.runs(_MOST)
+            runs = await self.source.archive.runs(_MOST + 1)
             marked = [await self.source.archive.run(run) for run in self._marked]
         except ConsoleError as error:
             self._complaint = words.one_line(error.detail or str(error.reason))
         else:
             self._complaint, self._read, self._logs_read = "", True, runs.logs_read
-            self._rows, self._unread = runs.rows, runs.unread
+            self._rows, self._has_older = runs.rows[:_MOST], len(runs.rows) > _MOST
+            self._unread = runs.unread
             self._set_pair(marked)
             if self._chosen is None and self._rows:
                 self._chosen = self._rows[0].id
@@ -161,7 +169,7 @@ class RunsScreen(TargetScreen):
         row = self._list.at_cursor
         if row is None:
             return
-        if row.is_log_only or not row.settings.argv:
+        if not self.settings_known:
             self.face.toast(f"{name_of(row)}: its settings are not known")
             return
         past = PastRun(id=row.id, name=row.name, settings=row.settings, stepped=row.stepped)

@@ -86,6 +86,11 @@ class TargetScreen(ActionScreen):
         return self.face.viewing if self.FACE is not Face.RUNS else None
 
     @property
+    def settings_known(self) -> bool:
+        """Whether what the shown run of before was started with can be taken again."""
+        return self.viewing is None or self.viewing.settings is not None
+
+    @property
     def snapshot(self) -> Snapshot:
         """What is shown now."""
         return self._snapshot
@@ -94,7 +99,7 @@ class TargetScreen(ActionScreen):
     def situation(self) -> Situation:
         return situation_of(
             self._snapshot, face=self.FACE, read_only=self.face.read_only, replay=self.source.playback is not None,
-            past=self.viewing is not None,
+            past=self.viewing is not None, settings_known=self.settings_known,
         )  # fmt: skip
 
     # --- what a screen of its own says ---
