@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from msgspec.structs import replace
+
 from console.config import Target
 from console.headless import follow, output
 from console.headless.session import deadline_after, opened, settled
-from console.model import ContainerView, Gpu, GpuNote, Severity, Snapshot, StageState, Verdict
+from console.model import ContainerView, Gpu, GpuNote, Progress, Severity, Snapshot, StageState, Verdict
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import outcome
 
@@ -52,7 +54,18 @@ async def _status(name: str, target: Target, *, check: bool, timeout_s: float | 
         return code
 
 
+def _told(snapshot: Snapshot) -> Snapshot:
+    """Return what may be told: nothing of how far a run came while what stood in its log is still being read."""
+    return replace(snapshot, progress=Progress()) if snapshot.log.unread else snapshot
+
+
+def _unread(snapshot: Snapshot) -> str:
+    step = snapshot.progress.step
+    return "its log is still being read" + (f", so far to step {step}" if step is not None else "") + ": ask again"
+
+
 def status_lines(snapshot: Snapshot) -> list[str]:
+    unread, snapshot = _unread(snapshot) if snapshot.log.unread else "", _told(snapshot)
     run, progress = snapshot.run, snapshot.progress
     words = [snapshot.target, snapshot.verdict.upper().replace("_", "-"), output.one_line(run.name) if run else "-"]
     active = follow.active_stage(snapshot)
@@ -75,6 +88,8 @@ def status_lines(snapshot: Snapshot) -> list[str]:
     age = max((age for age in (snapshot.ages.link, snapshot.ages.log) if age is not None), default=None)
     words.append(f"age={output.age(age)}" if age is not None else "age=?")
     lines = [" ".join(word for word in words if word)]
+    if unread:
+        lines.append(f"  {unread}")
     if snapshot.reason:
         reason = snapshot.reason
         lines.append(f"  {reason.slug}: {output.one_line(reason.detail or reason.title)}")
@@ -110,6 +125,7 @@ def _gpu_words(snapshot: Snapshot) -> list[str]:
 
 
 def status_json(snapshot: Snapshot) -> dict[str, Any]:
+    whys, snapshot = _whys(snapshot), _told(snapshot)
     run, progress, rate = snapshot.run, snapshot.progress, snapshot.progress.rate
     known = all(status.state is not StageState.UNKNOWN for status in snapshot.stages)
     return {
@@ -125,6 +141,7 @@ def status_json(snapshot: Snapshot) -> dict[str, Any]:
             "path": snapshot.log.path,
             "state": str(snapshot.log.state),
             "size_bytes": snapshot.log.size_bytes,
+            "unread": snapshot.log.unread,
             "why": snapshot.log.detail or None,
         },
         "stages": [output.stage_json(status) for status in snapshot.stages],
@@ -177,13 +194,14 @@ def status_json(snapshot: Snapshot) -> dict[str, Any]:
             "gpu": output.rounded(snapshot.ages.gpu),
             "process": output.rounded(snapshot.ages.process),
         },
-        "why": _whys(snapshot),
+        "why": whys,
         "link": "own",
     }
 
 
 def _whys(snapshot: Snapshot) -> dict[str, str]:
     """Say of each `null` that isn't plain from the rest why it is one."""
+    seen, snapshot = snapshot, _told(snapshot)
     run, progress, rate = snapshot.run, snapshot.progress, snapshot.progress.rate
     if run is None:
         return {"run": "no run is known on this target"}
@@ -193,6 +211,8 @@ def _whys(snapshot: Snapshot) -> dict[str, str]:
     if run.alive is None:
         whys["alive"] = "not known now"
     unseen = snapshot.log.detail or f"log {snapshot.log.state}, {progress.lines_understood} step lines seen"
+    if snapshot.log.unread:
+        unseen = _unread(seen)
     if progress.step is None:
         whys["step"] = unseen
     if progress.loss is None:
@@ -200,13 +220,13 @@ def _whys(snapshot: Snapshot) -> dict[str, str]:
     if rate.now is None:
         whys["tok_s.now"] = "the run is over" if run.alive is False else unseen
     if rate.steady is None:
-        whys["tok_s.steady"] = "not enough steps after the warm-up"
+        whys["tok_s.steady"] = "not enough steps after the warm-up" if not snapshot.log.unread else unseen
     if rate.baseline is None:
-        whys["tok_s.baseline"] = rate.unlike or "none is configured"
+        whys["tok_s.baseline"] = rate.unlike or (unseen if snapshot.log.unread else "none is configured")
     if progress.queue is None:
-        whys["queue"] = "the log states none"
+        whys["queue"] = "the log states none" if not snapshot.log.unread else unseen
     if progress.checkpoint_step is None:
-        whys["checkpoint"] = "no checkpoint line was seen"
+        whys["checkpoint"] = "no checkpoint line was seen" if not snapshot.log.unread else unseen
     if not snapshot.gpus.gpus:
         whys["gpus"] = snapshot.gpus.why or f"source {snapshot.gpus.source}"
     return whys

@@ -57,7 +57,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @property
     def steps_at_stake(self) -> int | None:
-        """Steps since the last checkpoint, which a stop now would lose; None where no step is known of a live run."""
-        if self.run is None or not self.run.alive or self.progress.step is None:
+        """Steps since the last checkpoint, which a stop now would lose; None where a live run's newest isn't known."""
+        if self.run is None or not self.run.alive or self.progress.step is None or self.log.unread:
             return None
         return self.progress.step - (self.progress.checkpoint_step or 0)

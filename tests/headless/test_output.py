@@ -47,5 +47,23 @@ def test_contexts_that_nobody_can_tell_are_not_counted_as_none() -> None:
     assert " gpus=0/8 " in f"{status_lines(replace(seen, gpus=replace(seen.gpus, gpus=none_held(gpus))))[0]} "
 
 
+def test_a_step_is_not_told_as_the_newest_while_the_log_is_still_being_read() -> None:
+    log = replace(fixtures.HEALTHY.log, unread=True, caught_up=False)
+    seen = replace(fixtures.HEALTHY, log=log)
+    so_far = f"its log is still being read, so far to step {seen.progress.step}: ask again"
+
+    first, second, *_ = status_lines(seen)
+    answer = status_json(seen)
+
+    assert not re.search(r" (?:step|tok/s|loss|queue)=", first)
+    assert second == f"  {so_far}"
+    assert {answer[name] for name in ("step", "loss", "queue", "checkpoint")} == {None}
+    assert (answer["tok_s"]["now"], answer["tok_s"]["steady"]) == (None, None)
+    assert answer["log"]["unread"] is True
+    assert {answer["why"][name] for name in ("step", "loss", "queue", "checkpoint", "tok_s.now")} == {so_far}
+    assert status_json(fixtures.HEALTHY)["step"] == seen.progress.step
+    assert (seen.steps_at_stake, fixtures.HEALTHY.steps_at_stake is None) == (None, False)
+
+
 def none_held(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
     return tuple(replace(gpu, context=False) for gpu in gpus)
