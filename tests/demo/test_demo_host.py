@@ -21,8 +21,11 @@ from console.demo import command, trainer
 from console.demo.host import DemoHost
 from console.history import ledger
 from console.host import procfs
-from tests.headless.running import Console, call, fast_host
+from tests.headless.running import Console, call, fast_host, prove_starts_at
 from tests.waiting import until
+
+_START_S = 60.0
+"""For a console that starts or ends as a process of its own: its second was seen to be twenty on a crowded machine."""
 
 
 def processes_of(folder: Path) -> dict[int, list[str]]:
@@ -137,8 +140,8 @@ def test_screen_that_is_told_to_end_again_and_again_leaves_nothing(tmp_path: Pat
         return demo.poll() is not None
 
     try:
-        until(runs, 20)
-        until(ended, 20)
+        until(runs, _START_S)
+        until(ended, _START_S)
     finally:
         os.close(screen)
         demo.kill()
@@ -159,10 +162,10 @@ def test_taking_of_pictures_that_is_told_to_end_leaves_no_run(tmp_path: Path) ->
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    until(lambda: any(tmp_path.glob("dflash-demo-*/host/train_slammed1.log")), 40, "the run")
+    until(lambda: any(tmp_path.glob("dflash-demo-*/host/train_slammed1.log")), _START_S, "the run")
 
     taking.terminate()
-    out, err = taking.communicate(timeout=40)
+    out, err = taking.communicate(timeout=_START_S)
 
     assert (taking.returncode, out) == (128 + signal.SIGTERM, b""), err
     assert processes_of(tmp_path) == {}
@@ -180,12 +183,15 @@ def test_serve_lets_another_terminal_in_and_cleans_up(tmp_path: Path, number: si
         text=True,
     )
     config = tmp_path / "place" / "config.toml"
-    until(config.exists, 20)
-    until(lambda: configfile.load(config).targets, 20)
+    try:
+        until(config.exists, _START_S)
+        until(lambda: configfile.load(config).targets)
 
-    done = call("restart", "--config", str(config), "--yes", "--timeout", "40s")
-    served.send_signal(number)
-    out, err = served.communicate(timeout=20)
+        done = call("restart", "--config", str(config), "--yes", "--timeout", "40s")
+        served.send_signal(number)
+        out, err = served.communicate(timeout=_START_S)
+    finally:
+        served.kill()
 
     assert (done.code, served.returncode) == (0, 0), (done, err)
     assert out == f"dflash-console --config {config}\n"
@@ -201,11 +207,12 @@ def test_serve_never_overwrites_a_config(tmp_path: Path) -> None:
     assert (done.code, (tmp_path / "config.toml").read_text()) == (2, "mine")
 
 
-def test_fault_that_the_demo_opens_with_strikes_the_first_run(tmp_path: Path) -> None:
+def test_fault_that_the_demo_opens_with_strikes_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prove_starts_at(30.0, monkeypatch)
     with fast_host(tmp_path / "demo") as host:
         command._start_first_run(host, "exit-at-once")
 
-        failed = Console(host)("wait", "--timeout", "20s", "--json").json
+        failed = Console(host)("wait", "--timeout", "60s", "--json").json
 
     assert (failed["outcome"], failed["stage"], failed["reason"]) == ("failed", "spawned", "missing_module"), failed
 
@@ -217,7 +224,7 @@ def test_fault_of_the_script_lets_the_first_run_be_and_refuses_the_next(tmp_path
 
         refused = console("restart", "--yes", "--expect-run", "slammed1", "--json")
         mended = command._inject(host, "none")
-        there = console("wait", "--timeout", "20s", "--json").json
+        there = console("wait", "--timeout", "60s", "--json").json
 
     assert (refused.code, refused.json["reason"]) == (3, "exec_not_permitted"), refused
     assert mended == "no fault from now on"

@@ -16,19 +16,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-from msgspec.structs import replace
 
 from console import configfile
 from console.config import Deadlines, Stop
 from console.demo import faults
 from console.demo.host import NAME, DemoHost
-from console.engine import Engine, requests
+from console.engine import Engine
 from console.headless import restart
 from console.headless.session import opened
 from console.model import Snapshot
 from console.state import health, outcome, stall, standing
 from tests import uncounted
-from tests.headless.running import Console, time_is_up_once_judged
+from tests.headless.running import Console, prove_starts_at, time_is_up_once_judged
 from tests.waiting import until
 
 
@@ -112,7 +111,7 @@ def test_fault_at_the_start_fails_the_launch_where_it_strikes(
     console: Console, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = EXPECTED[fault]
-    _prove_starts_at(30.0 if expected.stage == "spawned" else 0.3, monkeypatch)
+    prove_starts_at(30.0 if expected.stage == "spawned" else 0.3, monkeypatch)
     console.free()
     console.host.inject(fault)
 
@@ -129,12 +128,6 @@ def test_fault_at_the_start_fails_the_launch_where_it_strikes(
         expected.reason,
         expected.check,
     )
-
-
-def _prove_starts_at(age_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Instead of after a second: on a busy machine what ends within one, or lives for longer, does so by chance."""
-    made = requests.run_spec
-    monkeypatch.setattr(requests, "run_spec", lambda *known: replace(made(*known), start_s=age_s))
 
 
 @pytest.mark.parametrize("fault", BEFORE)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from console.config import Deadlines, Stop, Target
 from console.demo.host import DemoHost
-from console.engine import Engine, requests
+from console.engine import Engine
 from console.engine import past as past_module
 from console.engine.past import Past
 from console.history import ledger
@@ -25,6 +25,7 @@ from console.reasons import ConsoleError, Reason
 from console.state import events
 from console.state.baseline import Baseline
 from tests.engine.consoles import REACH_S, console, launch, stepping
+from tests.headless.running import prove_starts_at
 from tests.history.records import TARGET, record
 from tests.state.story import Story
 from tests.waiting import until_async
@@ -169,8 +170,7 @@ async def test_failed_run_says_what_changed_since_the_last_good_one(
         host.inject("exit-at-once")
         script = target.command[0]
         _edit(Path(script))
-        made = requests.run_spec  # whatever keeps it from ending at once: its start is not proven before that
-        monkeypatch.setattr(requests, "run_spec", lambda *known: replace(made(*known), start_s=30.0))
+        prove_starts_at(30.0, monkeypatch)
         bad = await launch(engine, Overrides(env={"DFLASH_SPLIT_FC_LAYERS": "1"}, args=("--fast",)))
 
         await until_async(lambda: engine.snapshot.verdict is Verdict.FAILED, REACH_S, "failed")

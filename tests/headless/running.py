@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from console import cli, configwriter
 from console.demo.host import NAME, DemoHost
+from console.engine import requests
 from console.headless import follow
 from console.model import Snapshot
 
@@ -124,6 +125,12 @@ def printed() -> str:
     """Return what the call under way has printed by now."""
     assert isinstance(sys.stdout, io.StringIO)
     return sys.stdout.getvalue()
+
+
+def prove_starts_at(age_s: float, patch: pytest.MonkeyPatch) -> None:
+    """Instead of after a second: on a busy machine what ends within one, or lives for longer, does so by chance."""
+    made = requests.run_spec
+    patch.setattr(requests, "run_spec", lambda *known: replace(made(*known), start_s=age_s))
 
 
 def fast_host(folder: Path) -> DemoHost:

@@ -13,7 +13,7 @@ from console.engine import requests
 from console.headless import output
 from console.model import CachePlan, Overrides, PastRun, Plan, Settings
 from console.reasons import ConsoleError, Reason
-from tests.headless.running import Console
+from tests.headless.running import Console, prove_starts_at
 
 
 def lines_of(text: str, first: str) -> list[str]:
@@ -84,15 +84,16 @@ def test_accepted_and_pending_say_how_long_it_usually_takes(console: Console) ->
     assert lines_of(plan, "time ")[0].startswith("time   about ")
 
 
-def test_failed_launch_says_what_changed_and_how_to_go_back(console: Console) -> None:
+def test_failed_launch_says_what_changed_and_how_to_go_back(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     console.free()
     good = console.restart("--json").json
     console.host.inject("exit-at-once")
     script = Path(console.host.target.command[0])
     script.chmod(0o700)
 
+    prove_starts_at(30.0, monkeypatch)
     failed = console.restart("--env", "DFLASH_SPLIT_FC_LAYERS=1")
-    told = console("wait", "--json", "--timeout", "10s").json
+    told = console("wait", "--json", "--timeout", "60s").json
 
     assert failed.code == 12
     assert f"or: restart --from {good['run']}" in failed.out

@@ -291,25 +291,44 @@ def _refused(case: Case, scene: Scene) -> None:
 # -- launches ---------------------------------------------------------------------------------------------------------
 
 
+_RESTART = ("restart", "--yes", "--json")
+
+
 def _launch(
-    training: Training, case: Case, *words: str, timeout_s: int = 30, go: bool = False, **settings: Setting
+    training: Training,
+    case: Case,
+    *words: str,
+    timeout_s: int = 30,
+    go: bool = False,
+    start_s: float | None = None,
+    **settings: Setting,
 ) -> Done:
     """Restart until stepping, and hold what comes of it against the table.
 
     `go`: make the file /root/go, which something in the run waits for, as soon as its start is proven.
+    `start_s`: the age at which it is.
     """
     config = training.config("host", **settings)
-    with _restarting(training, *words, "--timeout", f"{timeout_s}s", config=config) as restart:
-        if go:
-            until(lambda: _running(training), what="its start is proven")
-            training.container.write("/root/go", "")
-        done = finished(restart)
-        training.container.remove("/root/go")
+    words = (*words, "--timeout", f"{timeout_s}s")
+    if go:
+        done = _going(training, *words, config=config)
+    else:
+        done = training.cli(*_RESTART, *words, config=config, start_s=start_s)
     told = done.json
     assert (done.code, told["exit_code"]) == (case.code, case.code), done
     if case.code:
         assert (told["stage"], told["reason"]) == (case.stage, case.reason), told
         assert told["next"]
+    return done
+
+
+def _going(training: Training, *words: str, config: Path) -> Done:
+    """Restart, with /root/go made on its way."""
+    with _restarting(training, *words, config=config) as restart:
+        until(lambda: _running(training), what="its start is proven")
+        training.container.write("/root/go", "")
+        done = finished(restart)
+    training.container.remove("/root/go")
     return done
 
 
@@ -321,7 +340,7 @@ def _evidence(done: Done) -> str:
 @contextmanager
 def _restarting(training: Training, *words: str, config: Path | None = None) -> Iterator[Popen[str]]:
     """Restart in the background; ended in any case."""
-    restart = training.console("restart", "--yes", "--json", *words, config=config)
+    restart = training.console(*_RESTART, *words, config=config)
     try:
         yield restart
     finally:
@@ -590,7 +609,7 @@ def _no_cuda(case: Case, scene: Scene) -> None:
     training = scene.training
     training.write_run("--load-time 30")  # it strikes after a tenth of that
     training.fault("no-cuda")
-    done = _launch(training, case)
+    done = _launch(training, case, start_s=0.3)
     assert "No CUDA GPUs are available" in _evidence(done)
 
 

@@ -25,7 +25,7 @@ from console import configfile
 from console.demo import trainer
 from console.engine import Engine
 from console.model import Snapshot
-from tests.headless.running import call
+from tests.headless.running import call, prove_starts_at
 from tests.lab.commands import argv_of
 from tests.lab.containers import Container
 from tests.lab.session import Lab, Setting, Way
@@ -39,15 +39,6 @@ _GPU_STATE = "/run/fake-nvml/state"
 LIBRARY = f"/usr/lib/x86_64-linux-gnu/{LIBRARY_NAME}"
 _REPOSITORY = Path(__file__).parents[2]
 _OPTIONS = f"--load-time 0.6 --step-time 0.2 --gpu-state {_GPU_STATE} --fault-file /root/fault"
-
-_PROVEN_AT = """
-from msgspec.structs import replace
-from console import cli
-from console.engine import requests
-made = requests.run_spec
-requests.run_spec = lambda *known: replace(made(*known), start_s={})
-cli.main()
-"""
 
 STAGES = ("killing", "cache", "spawned", "cuda", "stepping")
 _SETTINGS: dict[str, Setting] = {
@@ -218,10 +209,9 @@ class Training:
         path.write_text(self.lab.config(self.container, way=way, **{**_SETTINGS, **settings}))
         return path
 
-    def console(self, *words: str, config: Path | None = None, start_s: float | None = None) -> subprocess.Popen[str]:
-        """Start the command line in a process of its own; `start_s` is the age at which a start is proven for it."""
-        program = ["-m", "console.cli"] if start_s is None else ["-c", _PROVEN_AT.format(start_s)]
-        argv = [sys.executable, *program, *words, "--config", str(config or self.config())]
+    def console(self, *words: str, config: Path | None = None) -> subprocess.Popen[str]:
+        """Start the command line in a process of its own."""
+        argv = [sys.executable, "-m", "console.cli", *words, "--config", str(config or self.config())]
         return subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -238,13 +228,16 @@ class Training:
         return {f"XDG_{name}": str(self.folder / name.lower()) for name in ("STATE_HOME", "CACHE_HOME", "RUNTIME_DIR")}
 
     def cli(self, *words: str, config: Path | None = None, timeout_s: float = 60, start_s: float | None = None) -> Done:
-        """Run the command line to its end.
+        """Run the command line to its end; `start_s` is the age at which a start is proven for it.
 
         In this process where no event loop runs: to import everything takes as long as the rest of most commands.
         """
-        if start_s is not None or not _may_run_a_loop():
-            return finished(self.console(*words, config=config, start_s=start_s), timeout_s)
+        if not _may_run_a_loop():
+            assert start_s is None
+            return finished(self.console(*words, config=config), timeout_s)
         with pytest.MonkeyPatch.context() as patch, _ended_after(timeout_s, words):
+            if start_s is not None:
+                prove_starts_at(start_s, patch)
             for name, folder in self._own.items():
                 patch.setenv(name, folder)
             done = call(*words, "--config", str(config or self.config()))
