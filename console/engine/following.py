@@ -25,6 +25,7 @@ from console.engine.outline import FIRST_STEPS, Part, ask_outline, thinned
 from console.engine.reading import AHEAD_BYTES, Reading
 from console.engine.replay import Replay
 from console.engine.runmarks import RunMarks
+from console.engine.since import AHEAD_S
 from console.link import retries
 from console.link.link import Link
 from console.link.tasks import owned_tasks, started
@@ -245,8 +246,9 @@ class Following:
         bt = self._growth[run].written_bt(line.end_offset) if run in self._growth else None
         if bt is not None:
             return min(self._now(), bt + self._bt_offset_s)
-        said = self.dated(line.text)
-        return min(self._now(), said) if said is not None else None
+        said, now = self.dated(line.text), self._now()
+        # One from ahead is of another zone or of a wrong clock: taken for now, all steps would be of one moment.
+        return min(now, said) if said is not None and said <= now + AHEAD_S else None
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 

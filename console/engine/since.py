@@ -16,7 +16,7 @@ LOOK_BYTES = 64 << 10
 TAIL_BYTES = 256 << 10
 """A log without a date in so much of its end is not dated, whatever its head says."""
 _MOST_BYTES = 1 << 20
-_AHEAD_S = 120.0
+AHEAD_S = 120.0
 """A date further ahead than clocks differ is one of another zone: then none of them tells anything."""
 
 Look = Callable[[int, int, bool], Awaitable[Stretch]]
@@ -37,7 +37,7 @@ async def since(look: Look, dated: Dated, at: float, now: float) -> Since | None
     """Return where the first line stands that was written at a moment or later; None where lines bear no dates."""
     tail = await look(-1, TAIL_BYTES, True)
     known = list(_dates(tail, dated))
-    if not known or known[-1][1] > now + _AHEAD_S:
+    if not known or known[-1][1] > now + AHEAD_S:
         return None
     if known[-1][1] < at:
         last, last_at = known[-1]

@@ -146,6 +146,8 @@ def _stage(now: Snapshot, status: StageStatus) -> Happening:
         f" in {texts.duration(status.took_s)}" if status.took_s is not None and status.state is StageState.DONE else ""
     )
     known_at = status.ended_at if status.state is not StageState.ACTIVE else None
+    if known_at is None and status.state is StageState.SKIPPED:
+        known_at = _end_before(now, status)  # whenever that is noticed: a console may be opened hours later
     severity = {StageState.FAILED: Severity.ERROR, StageState.LATE: Severity.WARNING}.get(status.state, Severity.INFO)
     fields: dict[str, Any] = {"stage": str(status.stage), "state": str(status.state), "evidence": evidence}
     if status.want is not None:
@@ -155,6 +157,12 @@ def _stage(now: Snapshot, status: StageStatus) -> Happening:
         at=min(now.at, known_at) if known_at is not None else now.at, kind=Kind.STAGE, severity=severity, fields=fields,
         text=f"{status.stage.label}{took}: {word}{evidence}".rstrip(": "),
     )  # fmt: skip
+
+
+def _end_before(now: Snapshot, status: StageStatus) -> float | None:
+    """When the last of the stages before one ended, as far as that is known."""
+    earlier = now.stages[: now.stages.index(status)]
+    return max((each.ended_at for each in earlier if each.ended_at is not None), default=None)
 
 
 # -- health -----------------------------------------------------------------------------------------------------------

@@ -26,6 +26,10 @@ RECENT_MAX: Final = 8192
 """Points of the window that are kept in full (13 a second for 10 minutes)."""
 
 
+_FAR_BELOW: Final = 3.0
+"""Of the height that nearly all losses take."""
+
+
 class Point(NamedTuple):
     at: float
     step: int | None
@@ -294,9 +298,14 @@ def rate_limits(values: Iterable[float], baseline: float | None, steady: float |
 
 
 def loss_limits(values: Sequence[float]) -> Limits | None:
-    """Limits of a plot of losses given in the order of time: the lowest, and the 98th percentile of the second half."""
+    """Limits of a plot of losses given in the order of time: the lowest, and the 98th percentile of the second half.
+
+    A few that lie far below all others are marked on the edge like those above it.
+    """
     if not values:
         return None
-    low = min(values)
     high = percentile(sorted(values[len(values) // 2 :]), 98)
+    low, most = min(values), percentile(sorted(values), 2)
+    if most - low > _FAR_BELOW * abs(high - most):
+        low = most
     return Limits(low, high) if high > low else Limits(low - 0.5, low + 0.5)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -20,6 +21,7 @@ from console.link.link import Link
 from console.reasons import ConsoleError, Exit, Reason
 from console.state import events
 from console.state.logbuffer import EntryKind, LogBuffer
+from console.state.series import Series
 from tests.waiting import until_async
 
 PATH = "/log"
@@ -87,10 +89,13 @@ def _recorder(run: str) -> protocol.Recorder:
 
 
 @asynccontextmanager
-async def _following(*answers: bool, log: bytes = b"") -> AsyncIterator[Stage]:
-    """`log`: what is there of a run that has been going on for long."""
+async def _following(
+    *answers: bool, log: bytes = b"", now: float = 100.0, series: dict[str, Series] | None = None
+) -> AsyncIterator[Stage]:
+    """`log`: what is there of a run that has been going on for long. `series`: what is drawn."""
     link, buffer, fed = FakeLink([*answers], log=log), LogBuffer(), list[events.Event]()
-    found = Following(cast(Link, link), Metrics(), buffer, {}, fed.append, lambda: 100.0, _recorder)
+    drawn = {} if series is None else series
+    found = Following(cast(Link, link), Metrics(), buffer, drawn, fed.append, lambda: now, _recorder)
     async with asyncio.TaskGroup() as tasks:
         found.tasks = tasks
         found.follow(events.FollowLog(follow=1, path=PATH, pid=None, from_start=not log, run="hand:1/2"))
@@ -240,6 +245,25 @@ async def test_tail_ends_with_the_last_line_that_was_understood() -> None:
         assert known[-1:] != [2500]
         assert [line.text.split("/")[0] for line in early.lines[-1:]] == [f"step {step}" for step in known[-1:]]
         assert stage.of(events.LogTail)[-1].lines[-1].text.startswith("step 2500/")
+
+
+@pytest.mark.parametrize(("ahead_s", "is_known"), [(0.0, True), (30.0, True), (3600.0, False)])
+async def test_times_from_ahead_are_none_rather_than_all_of_one_moment(ahead_s: float, is_known: bool) -> None:
+    """A log whose lines bear another zone's times: the last hour of steps would stand above one another."""
+    now, series = 1_800_000_000.0, dict[str, Series]()
+    stamps = [datetime.fromtimestamp(now - 200 + 2 * step + ahead_s, UTC) for step in range(100)]
+    log = "".join(
+        f"[{at:%Y-%m-%d %H:%M:%S}] step {step}/900 | loss 1.5 | acc 0.5 | tok/s 21000\n"
+        for step, at in enumerate(stamps)
+    )
+    async with _following(True, now=now, series=series) as stage:
+        await until_async(lambda: stage.link.follows, _PATIENCE_S)
+        stage.chunk(log.encode(), 0)
+        await until_async(lambda: "loss" in series and len(series["loss"]) == 100, _PATIENCE_S)
+
+    assert series["loss"].untimed is not is_known
+    if not ahead_s:
+        assert [point.at for point in series["loss"].points] == [now - 200 + 2 * step for step in range(100)]
 
 
 async def test_end_of_a_long_log_is_shown_before_its_beginning_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,19 @@ def test_a_first_look_tells_the_stages_and_who_started_it() -> None:
     assert [each.at for each in found] == sorted(each.at for each in found)
 
 
+def test_stage_that_was_skipped_is_told_at_the_end_of_the_one_before_it_whenever_it_is_noticed() -> None:
+    """A console that is opened hours later learns from the log that no GPU was waited for."""
+    spawned = replace(HEALTHY.stages[2], ended_at=NOW - 7000)
+    stages = (*HEALTHY.stages[:2], spawned, *HEALTHY.stages[3:])
+    pending = replace(stages[3], state=StageState.PENDING, took_s=None, ended_at=None)
+    skipped = replace(pending, state=StageState.SKIPPED, why="no GPU expected")
+    before = replace(HEALTHY, stages=(*stages[:3], pending, stages[4]))
+
+    (found,) = told(before, replace(HEALTHY, stages=(*stages[:3], skipped, stages[4])), Kind.STAGE)
+
+    assert found.at == NOW - 7000
+
+
 def test_a_context_more_is_a_stage_event_with_what_is_missing() -> None:
     more = replace(LAUNCHING.stages[3], have=7, missing=(7,), evidence="7/8, not yet: 7")
     now = replace(LAUNCHING, stages=(*LAUNCHING.stages[:3], more, LAUNCHING.stages[4]))

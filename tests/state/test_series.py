@@ -242,6 +242,19 @@ def test_loss_limits_clip_at_the_98th_percentile_of_the_second_half() -> None:
     assert limits.high == pytest.approx(1.9802)
 
 
+@pytest.mark.parametrize("lowest", [-1e9, 0.0])
+def test_one_loss_far_below_all_others_does_not_flatten_the_plot(lowest: float) -> None:
+    """200 losses from 2.0 down to 1.801; the 98th percentile of the later hundred is 1.89802."""
+    values = [2.0 - 0.001 * n for n in range(200)]
+    values[150] = lowest
+
+    limits = loss_limits(values)
+
+    assert limits is not None
+    assert 1.8 < limits.low < 1.81
+    assert limits.high == pytest.approx(1.89802)
+
+
 def test_restarts_and_checkpoints_are_remembered_with_their_times() -> None:
     series = Series()
     for at, step in ((1.0, 10), (2.0, 20)):

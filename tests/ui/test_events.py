@@ -47,6 +47,14 @@ def test_stage_under_way_never_bears_the_sign_of_a_proven_one() -> None:
     assert "✓" in proven
 
 
+def test_stage_that_was_skipped_does_not_bear_the_sign_of_a_proven_one() -> None:
+    skipped = Happening(at=NOW, kind=Kind.STAGE, text="killing: skipped: nothing ran", fields={"state": "skipped"})
+
+    (line,) = event_lines([skipped], None, NOW, 100, LOOK)
+
+    assert ("✓" in text_of(line), "–" in text_of(line)) == (False, True)
+
+
 def test_who_was_there_all_the_time_sees_no_line() -> None:
     assert "since you left" not in as_text(event_lines([event(NOW, "x")], None, NOW, 100, LOOK))
     assert "since you left" not in as_text(event_lines([event(NOW - 50, "x")], NOW - 10, NOW, 100, LOOK))

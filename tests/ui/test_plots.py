@@ -88,7 +88,7 @@ def test_run_whose_log_bears_no_times_is_drawn_by_step_and_says_so() -> None:
 
     whole, short = panel(Metric.LOSS, {"loss": loss}), panel(Metric.LOSS, {"loss": loss}, zoom=Zoom.SHORT)
 
-    assert "by step: the log bears no times" in whole.splitlines()[0]
+    assert "by step: no usable times in the log" in whole.splitlines()[0]
     assert "by step" not in short.splitlines()[0]
 
 
@@ -299,4 +299,4 @@ def test_warning_of_missing_times_is_amber() -> None:
 
     head = chart_panel(Metric.LOSS, fixtures.HEALTHY, {"loss": loss}, 90, 12, LOOK)[0]
 
-    assert [span.role for span in head if "no times" in span.text] == [Role.WARN]
+    assert [span.role for span in head if "no usable times" in span.text] == [Role.WARN]

@@ -48,7 +48,7 @@ def chart_panel(
     plotting = Plotting(metric, snapshot, series, zoom, look, by_step, against)
     facts = _TITLES.get(metric, _named_title)(plotting)
     if by_step and untimed and axis is Axis.TIME:
-        facts.insert(1, (Span("by step: the log bears no times", Role.WARN),))
+        facts.insert(1, (Span("by step: no usable times in the log", Role.WARN),))
     elif by_step:
         facts.append((faint("by step"),))
     if snapshot.verdict in OUT_OF_REACH:

@@ -102,6 +102,8 @@ def _event(event: Happening, width: int, look: Look) -> list[Line]:
             glyph, role = glyphs.warn, Role.WARN
         case _ if event.fields.get("state") == StageState.ACTIVE:
             glyph, role = glyphs.active, Role.DIM  # under way, so never with the sign of what is proven
+        case _ if event.fields.get("state") == StageState.SKIPPED:
+            glyph, role = glyphs.skip, Role.DIM
         case _:
             glyph, role = getattr(glyphs, _GLYPHS.get(event.kind, "none")), Role.DIM
     clock = words.clock(event.at, look.zone)

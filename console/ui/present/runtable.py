@@ -64,10 +64,12 @@ class _Column(Struct, frozen=True, kw_only=True):
     right: bool = False
     worth: int
     """The lowest goes first."""
+    width: int
 
-    @property
-    def width(self) -> int:
-        return max(cells(self.head), *(cells(span.text) for span in self.cells), 0)
+
+def _column(head: str, spans: tuple[Span, ...], *, worth: int, right: bool = False) -> _Column:
+    width = max([cells(head), *(cells(span.text) for span in spans)])
+    return _Column(head=head, cells=spans, right=right, worth=worth, width=width)
 
 
 def _nothing(runs: RunList) -> str:
@@ -128,20 +130,20 @@ def _columns(runs: RunList, now: float, look: Look) -> list[_Column]:
     has_gpus = any(row.peaks for row in rows)
     ends = [history.ending(row, runs.verdict if row.id == runs.live else "", runs.me) for row in rows]
     return [
-        _Column(head="run", cells=tuple(strong(clip(name_of(row), _LONGEST_NAME)) for row in rows), worth=99),
-        _Column(head="started", cells=tuple(dim(started(row, now, look.zone)) for row in rows), worth=4),
-        _Column(
+        _column(head="run", spans=tuple(strong(clip(name_of(row), _LONGEST_NAME)) for row in rows), worth=99),
+        _column(head="started", spans=tuple(dim(started(row, now, look.zone)) for row in rows), worth=4),
+        _column(
             head="launch",
-            cells=tuple(dim(words.duration(row.launch_s) if row.launch_s is not None else _lack(row)) for row in rows),
+            spans=tuple(dim(words.duration(row.launch_s) if row.launch_s is not None else _lack(row)) for row in rows),
             right=True,
             worth=2,
         ),
-        _Column(head="end", cells=tuple(_end(each, look.glyphs) for each in ends), worth=90),
-        _Column(head="steps", cells=tuple(dim(_steps(row)) for row in rows), right=True, worth=5),
-        _Column(head="tok/s", cells=tuple(Span(_rate(row)) for row in rows), right=True, worth=80),
-        _Column(head="±", cells=tuple(dim(_spread(row)) for row in rows), right=True, worth=1),
-        _Column(head="peak", cells=tuple(dim(_peak(row, has_gpus=has_gpus)) for row in rows), right=True, worth=3),
-        _Column(head="loss", cells=tuple(_loss(row) for row in rows), right=True, worth=6),
+        _column(head="end", spans=tuple(_end(each, look.glyphs) for each in ends), worth=90),
+        _column(head="steps", spans=tuple(dim(_steps(row)) for row in rows), right=True, worth=5),
+        _column(head="tok/s", spans=tuple(Span(_rate(row)) for row in rows), right=True, worth=80),
+        _column(head="±", spans=tuple(dim(_spread(row)) for row in rows), right=True, worth=1),
+        _column(head="peak", spans=tuple(dim(_peak(row, has_gpus=has_gpus)) for row in rows), right=True, worth=3),
+        _column(head="loss", spans=tuple(_loss(row) for row in rows), right=True, worth=6),
     ]
 
 

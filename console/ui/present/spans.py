@@ -200,6 +200,8 @@ def whole_spans(groups: Sequence[Sequence[Span]], width: int, joint: Sequence[Sp
 
 def wrap(text: str, width: int) -> list[str]:
     """Wrap at blanks, and within words only where a word is longer than a row; nothing is lost but blanks at breaks."""
+    if cells(text) <= width and not text.startswith(" "):
+        return [text]
     rows: list[str] = []
     row = ""
     for word in text.split(" "):
