@@ -197,6 +197,9 @@ class Past:
         if found is None:
             records = reversed(self._records.values())
             raise unknown_run(run, self._target, (word for each in records for word in (each.name, each.id)))
+        if not found.settings.argv:
+            detail = f"{run}: only its log is known, not what was run and with which settings"
+            raise ConsoleError(Reason.RUN_UNKNOWN, detail, Exit.REFUSED)
         return found
 
     # -- the work -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import platformdirs
 
 from console.configfile import APP
 from console.history import schema
-from console.history.entry import Entry
+from console.history.entry import LOG_ONLY, Entry
 from console.history.samples import Curves, packed, unpacked
 from console.history.usual import Outlook, Timing, kinds
 from console.model import PastRun, Settings, Stage
@@ -135,8 +135,8 @@ class Ledger:
         return Outlook(
             current=kinds([_timing(row) for row in others]),
             following=kinds([_timing(row) for row in found]),
-            before=next((_past(row) for row in earlier if row["stepped"]), None),
-            newest=next((_past(row) for row in found if row["stepped"]), None),
+            before=next((_past(row) for row in earlier if _is_good(row)), None),
+            newest=next((_past(row) for row in found if _is_good(row)), None),
         )
 
     def past(self, place: str, target: str, run: str) -> PastRun | None:
@@ -292,6 +292,11 @@ def _entry(row: Mapping[str, Any]) -> Entry:
 
 def _settings(row: Mapping[str, Any]) -> Settings:
     return msgspec.json.decode(row["settings"], type=Settings)
+
+
+def _is_good(row: Mapping[str, Any]) -> bool:
+    """Whether its settings led to steps, and are known: of a log alone they aren't."""
+    return bool(row["stepped"]) and row["outcome"] != LOG_ONLY
 
 
 def _past(row: Mapping[str, Any]) -> PastRun:

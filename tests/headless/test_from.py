@@ -58,10 +58,17 @@ def test_plan_with_past_settings_is_carried_out_by_its_id(console: Console) -> N
 def test_run_that_nobody_knows_is_refused_before_anything_is_touched(console: Console) -> None:
     console.free()
     before = console.restart("--json").json
+    lone = Path(before["log"]).with_name("train_lone.log")
+    lone.write_text("".join(f"step {n} | loss 2.5 | tok/s 20,000\n" for n in range(9)))
+    assert " log only " in console("history").out
 
     refused = console("restart", "--yes", "--json", "--from", "nosuch")
+    log_alone = console("restart", "--yes", "--json", "--from", "lone")
+    lone.unlink()
 
     assert (refused.code, refused.json["reason"]) == (3, Reason.RUN_UNKNOWN)
+    assert (log_alone.code, log_alone.json["reason"]) == (3, Reason.RUN_UNKNOWN)
+    assert log_alone.json["detail"].startswith("lone: only its log is known")
     assert console("status", "--json").json["id"] == before["id"]
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.history import ledger, schema
-from console.history.entry import CLEARED, KEPT, Entry, Observed, cache_kind, entry, is_launch
-from console.model import Script, Stage
+from console.history.entry import CLEARED, KEPT, LOG_ONLY, Entry, Observed, cache_kind, entry, is_launch
+from console.model import Script, Settings, Stage
 from console.protocol import HostStage, RunRecord
 from tests.history.records import PLACE, TARGET, ended, record
 
@@ -210,6 +210,18 @@ def test_good_run_is_the_last_before_the_one_that_is_spoken_of(path: Path) -> No
     assert (now.before.name, now.newest.name) == ("slammed5", "slammed6")
     assert back.before is not None
     assert back.before.name == "slammed3"
+
+
+def test_a_run_of_which_only_the_log_is_known_is_none_to_go_back_to(path: Path) -> None:
+    log = replace(entry(record(5), stepped(96.0)), outcome=LOG_ONLY, settings=Settings())
+    keep(path, entry(record(4), stepped(90.0)), log, entry(ended(6)))
+
+    with ledger.opened(path) as book:
+        outlook = book.outlook(PLACE, TARGET, spoken_of="r-6")
+
+    assert outlook.before is not None
+    assert outlook.newest is not None
+    assert (outlook.before.name, outlook.newest.name) == ("slammed4", "slammed4")
 
 
 def test_the_run_that_is_spoken_of_is_no_past_launch(path: Path) -> None:
