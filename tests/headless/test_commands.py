@@ -148,7 +148,7 @@ def test_second_restart_never_doubles_one_under_way(tmp_path: Path) -> None:
 
 
 def test_expected_run_guards_against_killing_another(console: Console) -> None:
-    there = console.restart("--json").json
+    there = console.stepping()
 
     wrong = console("restart", "--yes", "--expect-run", "other", "--json")
     also_wrong = console("stop", "--yes", "--expect-run", "other")
@@ -159,7 +159,7 @@ def test_expected_run_guards_against_killing_another(console: Console) -> None:
 
 
 def test_unknown_run_is_not_called_replaced(console: Console) -> None:
-    console.restart()
+    console.stepping()
 
     done = console("wait", "r-0042", "--json")
 
@@ -188,7 +188,7 @@ def test_restart_returns_at_the_stage_that_was_asked_for_under_the_name_that_was
 
 
 def test_time_that_passes_leaves_the_run_alone(console: Console) -> None:
-    run = console.restart("--json").json
+    run = console.stepping()
 
     with time_is_up_once_judged(wait):
         done = console("wait", "--for", "step=1000000", "--timeout", "6s", "--json")
@@ -234,7 +234,7 @@ def test_logs_are_the_lines_of_the_file_and_nothing_else(console: Console) -> No
 
 
 def test_followed_log_goes_on_and_ends_with_the_timeout(console: Console) -> None:
-    console.restart()
+    console.stepping()
 
     with time_is_up_when(logs, lambda: _steps_in(printed()) >= 3):
         done = console("logs", "-f", "-n", "0", "--timeout", "8s")
@@ -248,7 +248,7 @@ def _steps_in(text: str) -> int:
 
 
 def test_interrupt_ends_the_waiting_and_not_the_run(console: Console) -> None:
-    run = console.restart("--json").json
+    run = console.stepping()
     waiting = spawn(console, "wait", "--for", "step=1000000", "--json")
     until(lambda: _is_connected(waiting.pid), 20, "it is connected")
 

@@ -37,7 +37,7 @@ def test_the_file_is_new_private_and_told(console: Console, state_home: Path) ->
 
 
 def test_the_run_goes_on(console: Console, tmp_path: Path) -> None:
-    run = console.restart("--json").json
+    run = console.stepping()
 
     console("diagnose", "-o", str(tmp_path / "x.txt"))
 
@@ -45,7 +45,7 @@ def test_the_run_goes_on(console: Console, tmp_path: Path) -> None:
 
 
 def test_json_names_file_and_size(console: Console, tmp_path: Path) -> None:
-    console.restart()
+    console.stepping()
     path = tmp_path / "x.txt"
 
     answer = console("diagnose", "-o", str(path), "--json").json
@@ -67,7 +67,7 @@ def test_no_file_is_ever_overwritten(console: Console, tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_named(console: Console, tmp_path: Path) -> None:
-    console.restart()
+    console.stepping()
 
     done = console("diagnose", "-o", str(tmp_path / "nowhere" / "x.txt"), "--json")
 
