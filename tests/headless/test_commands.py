@@ -109,7 +109,7 @@ def test_what_has_happened_is_told_though_it_can_not_be_noted_here(
     end = json.loads(console("watch", "--until", "free").out.splitlines()[-1])
     planned = console("restart", "--plan", "--json")
     started = console.restart()
-    stopped = console("stop", "--yes", "--timeout", "20s")
+    stopped = console("stop", "--yes", "--timeout", "60s")
 
     assert (end["type"], end["why"], end["exit_code"], end["resume"]) == ("end", "free", 0, None)
     assert "File exists" in end["resume_why"]

@@ -14,6 +14,7 @@ from console.headless import output
 from console.model import CachePlan, Overrides, PastRun, Plan, Settings
 from console.reasons import ConsoleError, Reason
 from tests.headless.running import Console, prove_starts_at
+from tests.waiting import until
 
 
 def lines_of(text: str, first: str) -> list[str]:
@@ -60,7 +61,7 @@ def test_run_that_nobody_knows_is_refused_before_anything_is_touched(console: Co
     before = console.restart("--json").json
     lone = Path(before["log"]).with_name("train_lone.log")
     lone.write_text("".join(f"step {n} | loss 2.5 | tok/s 20,000\n" for n in range(9)))
-    assert " log only " in console("history").out
+    until(lambda: " log only " in console("history").out, 60.0, "the log is taken up")
 
     refused = console("restart", "--yes", "--json", "--from", "nosuch")
     log_alone = console("restart", "--yes", "--json", "--from", "lone")
