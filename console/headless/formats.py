@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, cast
 
 from console import formatfile
 from console.bounded import given_up
@@ -45,13 +46,13 @@ def run(file: str | None, *, chosen: str, tokens_per_step: int | None, as_json: 
 
 def _rows(file: str, recogniser: Recogniser) -> Iterator[Row]:
     with _opened(file) as log:
-        while data := log.read(_CHUNK_BYTES):
+        while data := log.read1(_CHUNK_BYTES):  # of a pipe: what is there
             yield from recogniser.feed(data)
     yield from recogniser.end()
 
 
-def _opened(file: str) -> BinaryIO:
-    return sys.stdin.buffer if file == "-" else Path(file).open("rb")
+def _opened(file: str) -> io.BufferedIOBase:
+    return cast(io.BufferedIOBase, sys.stdin.buffer) if file == "-" else Path(file).open("rb")
 
 
 def _hints(fmt: str | Format) -> Iterator[str]:

@@ -177,7 +177,7 @@ def parse_duration(text: str) -> float | None:
 
 PREFIX: Final = lazy(
     r"""(?:
-      \s+ | [\ufffd\u2400]+ | [-:|>]+(?=\s)
+      \s+ | [\ufffd\u2400\ufeff]+ | [-:|>]+(?=\s)
     # who: ranks of torchrun and of loggers, Ray's processes, labels of srun, mpirun, pdsh, compose and journald
     | \[?(?:rank|RANK|Rank|default|trainer)[ :]?(?P<rank>\d+)(?:\]:?|\[\d+\]\[\w+\]:|:(?=\s))
     | \((?:[\w.-]+\s)?pid=[^()]{1,60}\)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +57,22 @@ def test_json_has_an_object_for_each_line_and_one_for_the_log(tmp_path: Path, by
     assert [row["format"] for row in rows] == [None, "torchtitan", "olmo", "dflash", None, "hf-trainer"]
     assert (verdict["line"], verdict["kind"], verdict["lines"], verdict["understood"]) == (None, "verdict", 8, 5)
     assert all(row["schema"] == 1 for row in [*rows, verdict])
+
+
+def test_lines_of_a_pipe_are_told_as_they_come() -> None:
+    command = [sys.executable, "-m", "console.cli", "formats", "-", "--json"]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        print("step 1 | loss 2.5 | tok/s 20,000\nstep 2 | loss 2.5 | tok/s 20,000", file=process.stdin, flush=True)
+        try:
+            readable, _, _ = select.select([process.stdout], [], [], 20.0)
+            assert readable, "nothing was told while the pipe is open"
+            assert json.loads(process.stdout.readline())["step"] == 1
+        finally:
+            process.stdin.close()
+        assert process.wait(timeout=20) == 0
 
 
 def test_rate_is_derived_from_the_tokens_of_a_step_that_are_given(tmp_path: Path) -> None:

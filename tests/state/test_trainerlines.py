@@ -41,6 +41,7 @@ PREFIXES = [
     "\x1b[38;5;12m",
     "\0\0\0",
     "\ufffd",
+    "\ufeff",
 ]
 OWN_STARTS = ("=", "O", "\\", '"', "\r")
 """Banners are known by how they begin."""
