@@ -14,6 +14,7 @@ from statistics import median
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.history.entry import Entry
 from console.history.samples import Curves
@@ -94,7 +95,7 @@ def compare(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> Comparison:
     return Comparison(
         a=one,
         b=other,
-        rate=steadiness.gap(ours.steady.rates, theirs.steady.rates) if not why_not else None,
+        rate=_rate(a, b) if not why_not else None,
         unlike=why_not,
         equal_s=equal_s,
         tokens=tokens if not why_not else None,
@@ -109,6 +110,26 @@ def compare(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> Comparison:
         queue_empty_pct=_pair(one.queue_empty_pct, other.queue_empty_pct),
         changes=_changes(one, other),
     )
+
+
+def _rate(a: tuple[Entry, Curves], b: tuple[Entry, Curves]) -> steadiness.Gap | None:
+    found = steadiness.gap(a[1].steady.rates, b[1].steady.rates)
+    if found is None:
+        return None
+    return replace(found, a=_of_single_steps(found.a, a[0]), b=_of_single_steps(found.b, b[0]))
+
+
+def _of_single_steps(found: steadiness.Estimate, run: Entry) -> steadiness.Estimate:
+    """Give a rate the spread of its steps as it was noted, where means of some neighbours alone are kept: these spread
+    less."""
+    if (
+        run.steady_mad is None
+        or run.steady_n is None
+        or found.n < steadiness.MOST_POINTS // 2
+        or run.steady_n <= found.n
+    ):
+        return found
+    return replace(found, mad=run.steady_mad, n=run.steady_n)
 
 
 def _unlike(a: str | None, b: str | None) -> str:

@@ -57,7 +57,8 @@ class Curve(NamedTuple):
 def decimate(points: Iterable[Sequence[Any]], window: Window, width: int, height: int) -> Curve:
     """Return the lowest and the highest dot of each half cell; what lies outside becomes edge marks, NaN nothing.
 
-    `points` are (x, y[, opens]) in the order of x; any float will do. A gap, a NaN and an excursion break the curve.
+    `points` are (x, y[, opens]) in the order of x; any float will do. A gap, a NaN and an excursion break the curve,
+    but for one within a half cell, where the curve comes back at once.
     """
     width, height = min(width, _MAX_CELLS_WIDE), min(height, _MAX_CELLS_HIGH)
     span_x, span_y = window.right - window.left, window.high - window.low
@@ -68,17 +69,21 @@ def decimate(points: Iterable[Sequence[Any]], window: Window, width: int, height
     below: set[int] = set()
     above: set[int] = set()
     broken = True
+    whole_until: int | None = None  # column of an excursion up to which the curve was whole
     for point in points:
         x, y = float(point[0]), float(point[1])
-        broken = broken or (len(point) > 2 and bool(point[2]))
+        if len(point) > 2 and point[2]:
+            broken, whole_until = True, None
         if math.isnan(y) or not math.isfinite(x):
-            broken = True
+            broken, whole_until = True, None
             continue
         if not window.left <= x <= window.right:
             continue
         at = min(last_x, int((x - window.left) / span_x * (last_x + 1)))
         if y < window.low or y > window.high:
             (below if y < window.low else above).add(at // X_DOTS)
+            if not broken:
+                whole_until = at
             broken = True
             continue
         dot = min(last_y, int((y - window.low) / span_y * (last_y + 1)))
@@ -86,8 +91,8 @@ def decimate(points: Iterable[Sequence[Any]], window: Window, width: int, height
             old = columns[-1]
             columns[-1] = Column(at, min(old.low, dot), max(old.high, dot), old.opens)
         elif not columns or at > columns[-1].x:
-            columns.append(Column(at, dot, dot, broken))
-        broken = False
+            columns.append(Column(at, dot, dot, broken and at != whole_until))
+        broken, whole_until = False, None
     return Curve(tuple(columns), tuple(sorted(below)), tuple(sorted(above)))
 
 

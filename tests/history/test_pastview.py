@@ -130,6 +130,16 @@ def test_places_at_which_a_long_log_was_read_are_one_curve_and_a_silence_is_none
     assert opened == [11 * 750]
 
 
+def test_bucket_that_a_place_of_a_log_fills_in_part_is_no_silence() -> None:
+    """Its middle stands 256 s behind that of the one before, and holds but the 31 steps of a minute."""
+    full = [Bucket(index, 128, 21_000.0, 20_900.0, 21_100.0, 128 * index + 127) for index in range(10)]
+    buckets = (*full, Bucket(10, 31, 21_000.0, 20_900.0, 21_100.0, 128 * 9 + 127 + 31))
+
+    series = past_series(replace(ENTRY, outcome="log_only"), Curves(digests={"tok_s": Digest(256.0, buckets)}), LIVE)
+
+    assert not any(point.opens for point in series["tok_s"].points)
+
+
 def test_curves_keep_extremes_and_holes_at_the_times_of_the_run() -> None:
     buckets = (
         Bucket(0, 1, 20.0, 20.0, 20.0, 1),

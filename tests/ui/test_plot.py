@@ -77,6 +77,16 @@ def test_points_outside_become_edge_marks_and_break_the_curve() -> None:
     assert [column.opens for column in curve.columns] == [True, True, True]
 
 
+def test_a_dip_within_a_half_cell_does_not_part_the_places_of_a_long_log() -> None:
+    """Three places, each with a dip out of sight and what is usual at the same moment; a gap before it still parts."""
+    points = [(10.0, 5.0), (40.0, -3.0), (40.0, 5.0), (70.0, -3.0, True), (70.0, 5.0), (90.0, -3.0), (95.0, 5.0)]
+
+    curve = decimate(points, WINDOW, 20, 5)
+
+    assert [column.opens for column in curve.columns] == [True, False, True, True]
+    assert curve.below == (8, 14, 18)
+
+
 def test_a_gap_and_a_nan_are_not_bridged() -> None:
     curve = decimate([(10, 5), (20, 5, True), (30, math.nan), (40, 5)], WINDOW, 50, 10)
 

@@ -14,6 +14,7 @@ from console.history.entry import Runs
 from console.history.samples import Curves
 from console.reasons import ConsoleError, Reason
 from console.state.digest import Digester
+from console.state.steadiness import window
 from console.ui import plot
 from console.ui.app import ConsoleApp
 from console.ui.present.look import Look
@@ -457,6 +458,20 @@ def number_of(label: str) -> float:
     text = label.strip()
     factors = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
     return float(text[:-1]) * factors[text[-1]] if text[-1] in factors else float(text)
+
+
+def test_spread_beside_a_rate_is_that_of_its_steps_though_means_of_them_are_kept() -> None:
+    """20,000 and 22,000 in turns, two steps a second: the spread is 1,000, and that of means of two is 0."""
+    rates = [(at / 2, 20_000.0 + 2_000 * (at % 2)) for at in range(1200)]
+    kept = Curves(steady=window(rates))
+    run = replace(pastruns.LIVE, steady_tok_s=21_000.0, steady_mad=1_000.0, steady_n=1200)
+
+    found = compare((run, kept), (run, kept))
+
+    assert len(kept.steady.rates) == 600
+    assert found.rate is not None
+    assert (found.rate.a.median, found.rate.a.mad, found.rate.a.n) == (21_000.0, 1_000.0, 1200)
+    assert found.rate.delta == 0
 
 
 def test_few_tokens_are_not_rounded_to_none() -> None:
