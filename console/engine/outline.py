@@ -15,6 +15,7 @@ from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, WHOLE_BYTES
 from console.engine.replay import Replay
 from console.link.link import Link
 from console.link.tasks import owned_tasks
+from console.reasons import ConsoleError, Reason
 
 _log = logging.getLogger(__name__)
 PART_BYTES = 4096  # some fifty step lines
@@ -37,12 +38,27 @@ async def ask_outline(link: Link | Replay, path: str, tail_bytes: int, timeout_s
         larger_than=WHOLE_BYTES,
     )  # fmt: skip
     async with owned_tasks() as tasks:
-        began = tasks.create_task(link.bulk_request(head, timeout_s=timeout_s), name="head")
-        drawn = tasks.create_task(link.bulk_request(between, timeout_s=timeout_s), name="between")
-    reply, data = began.result()
-    if not reply.ok or int(reply.data.get("size", len(data))) <= WHOLE_BYTES:
+        began = tasks.create_task(_asked(link, head, timeout_s), name="head")
+        drawn = tasks.create_task(_asked(link, between, timeout_s), name="between")
+    start = began.result()
+    if start is None or int(start[0].data.get("size", len(start[1]))) <= WHOLE_BYTES:
         return None
-    return deque([*head_parts(data), *_pieces(*drawn.result())])
+    middle = drawn.result()
+    return deque([*head_parts(start[1]), *(_pieces(*middle) if middle is not None else ())])
+
+
+async def _asked(
+    link: Link | Replay, operation: protocol.LogRead | protocol.LogSample, timeout_s: float
+) -> tuple[protocol.Reply, bytes] | None:
+    """Return the host's answer; None where there is no such file, or it can't be read: who follows it will say so."""
+    try:
+        reply, data = await link.bulk_request(operation, timeout_s=timeout_s)
+    except ConsoleError as error:
+        if error.reason is not Reason.FILE_MISSING:
+            raise
+        _log.warning("a part of the log is not read: %s", error)
+        return None
+    return (reply, data) if reply.ok else None
 
 
 def head_parts(data: bytes) -> list[Part]:
@@ -64,10 +80,7 @@ def thinned(parts: Iterable[Part]) -> deque[Part]:
 
 
 def _pieces(reply: protocol.Reply, data: bytes) -> list[Part]:
-    """Return the places of a LogSample's answer with what stands there; none where it was refused."""
-    if not reply.ok:
-        _log.warning("the middle of the log is not drawn: %s", reply.error)
-        return []
+    """Return the places of a LogSample's answer with what stands there."""
     place, pieces = 0, []
     for offset, length in zip(reply.data["offsets"], reply.data["sizes"], strict=True):
         pieces.append(Part(int(offset), data[place : place + int(length)], is_head=False))

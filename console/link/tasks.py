@@ -3,19 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from contextvars import Context
+from typing import Any, TypeVar
 
 from console.reasons import ConsoleError
+
+T = TypeVar("T")
+
+
+class _Group(asyncio.TaskGroup):
+    """Before Python 3.13 a group leaves its owner marked as being cancelled when a task fails after the block's own
+    code: that looks like a cancellation from outside. So that code goes on for as long as there are tasks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._alive: set[asyncio.Task[Any]] = set()
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        task = super().create_task(coro, name=name, context=context)
+        self._alive.add(task)
+        task.add_done_callback(self._alive.discard)  # behind the group's own, which cancels the block
+        return task
+
+    async def ended(self) -> None:
+        while self._alive:
+            await asyncio.wait(set(self._alive))
 
 
 @asynccontextmanager
 async def owned_tasks() -> AsyncIterator[asyncio.TaskGroup]:
     """Run tasks that end with the block. Raises the first unexpected exception of any, else the first ConsoleError."""
     try:
-        async with asyncio.TaskGroup() as tasks:
+        async with _Group() as tasks:
             yield tasks
+            await tasks.ended()
     except BaseExceptionGroup as group:
         task = asyncio.current_task()
         if task is not None and task.cancelling():

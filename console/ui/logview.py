@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from console.model import LogState, Snapshot
+from console.model import LinkState, LogState, Snapshot
 from console.reasons import ConsoleError, Reason
 from console.state.linekind import LineKind, classify
 from console.state.logbuffer import Entry, LogBuffer
@@ -35,6 +35,7 @@ _SIEVED_BYTES = 512 << 10
 FILTERED_LINES = 200
 _LOOKS = 12
 """For one key press: with step lines hidden a whole range may hold nothing to show."""
+_NO_LINK = "no link: not all is here"
 _OWED_SCREENS = 20
 _WALKED = 4000
 
@@ -87,6 +88,8 @@ class LogView:
     def seen(self, snapshot: Snapshot) -> None:
         """Take from a snapshot which log is followed."""
         log, run = snapshot.log, snapshot.run
+        if self.trouble == _NO_LINK and snapshot.link.state is LinkState.UP and log.lost is None:
+            self.trouble = ""
         if self.is_other:
             return
         self._size_bytes = log.size_bytes or 0
@@ -141,6 +144,7 @@ class LogView:
     def follow(self) -> None:
         """Stay at the end from now on."""
         self.window = self.cursor = None
+        self.trouble = ""
         self._owed = 0
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -398,7 +402,7 @@ class LogView:
                 self.place = Place(path=place.path, pid=place.pid) if place is not None else None
                 self.trouble = "the log was replaced while it was read"
             elif error.reason is Reason.NO_LINK:
-                self.trouble = "no link: not all is here"
+                self.trouble = _NO_LINK
             else:
                 self.trouble = one_line(error.detail or str(error.reason))
             return None

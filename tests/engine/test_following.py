@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -38,6 +38,8 @@ class FakeLink:
     credits: list[int] = field(default_factory=list)
     ids: int = 0
     log: bytes = b""
+    refusals: list[Reason] = field(default_factory=list)
+    """To what is asked of a log's beginning and middle, in their order."""
 
     def next_id(self) -> int:
         self.ids += 1
@@ -46,6 +48,10 @@ class FakeLink:
     async def bulk_request(
         self, operation: protocol.LogFollow | protocol.LogRead | protocol.LogSample, timeout_s: float
     ) -> tuple[protocol.Reply, bytes]:
+        if self.refusals and isinstance(operation, protocol.LogRead | protocol.LogSample):
+            reason = self.refusals.pop(0)
+            await asyncio.sleep(0)
+            raise ConsoleError(reason, f"{PATH}: No such file or directory", Exit.REFUSED)
         if isinstance(operation, protocol.LogRead):
             return protocol.Reply(re=operation.id, ok=True, data={"size": len(self.log)}), self.log[: operation.length]
         if isinstance(operation, protocol.LogSample):
@@ -90,10 +96,14 @@ def _recorder(run: str) -> protocol.Recorder:
 
 @asynccontextmanager
 async def _following(
-    *answers: bool, log: bytes = b"", now: float = 100.0, series: dict[str, Series] | None = None
+    *answers: bool,
+    log: bytes = b"",
+    now: float = 100.0,
+    series: dict[str, Series] | None = None,
+    refusals: Sequence[Reason] = (),
 ) -> AsyncIterator[Stage]:
     """`log`: what is there of a run that has been going on for long. `series`: what is drawn."""
-    link, buffer, fed = FakeLink([*answers], log=log), LogBuffer(), list[events.Event]()
+    link, buffer, fed = FakeLink([*answers], log=log, refusals=[*refusals]), LogBuffer(), list[events.Event]()
     drawn = {} if series is None else series
     found = Following(cast(Link, link), Metrics(), buffer, drawn, fed.append, lambda: now, _recorder)
     async with asyncio.TaskGroup() as tasks:
@@ -119,6 +129,22 @@ async def test_follow_that_is_not_answered_is_told_and_asked_again(monkeypatch: 
         assert [event.detail for event in stage.of(events.BulkWentDown)] == ["no answer to LogFollow within 15 s"] * 2
         await asyncio.sleep(0.05)
         assert len(stage.link.follows) == 3  # answered: not asked again
+
+
+async def test_log_that_is_not_there_when_its_run_is_met_is_followed_for_when_it_comes(never: None) -> None:
+    async with _following(True, log=b"old\n", refusals=[Reason.FILE_MISSING] * 2) as stage:
+        await until_async(lambda: stage.link.follows, 30, what="the follow")
+
+        assert stage.link.follows[0].offset == 0
+        assert not stage.of(events.BulkWentDown)
+
+
+async def test_beginning_of_a_log_that_is_not_answered_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "FIRST_S", 0.01)
+    async with _following(True, log=b"old\n", refusals=[Reason.LINK_TIMEOUT]) as stage:
+        await until_async(lambda: stage.link.follows, 30, what="the follow")
+
+        assert len(stage.of(events.BulkWentDown)) == 1
 
 
 async def test_retry_now_asks_for_the_log_at_once(never: None) -> None:

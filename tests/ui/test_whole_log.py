@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from console.model import LogState, LogStatus, Verdict
+from console.model import LinkState, LogState, LogStatus, Verdict
 from console.ui.app import ConsoleApp
 from console.ui.present.spans import as_text
 from console.ui.screens.log import LogScreen
@@ -323,6 +323,7 @@ async def test_a_file_that_is_replaced_while_it_is_read_is_named_and_read_anew(t
 
 async def test_without_a_link_what_is_here_can_be_searched_and_scrolled(big: Path) -> None:
     async with desk(big) as on:
+        on.source.change(link=replace(on.source.snapshot.link, state=LinkState.LOST))
         on.source.logs = on.pane.log_view._logs = fixtures.NoLogs()
         await on.typed("slash", "needle at")
         await on.until(lambda: "hit 1 of 1+" in on.title, "what is here")
@@ -330,6 +331,26 @@ async def test_without_a_link_what_is_here_can_be_searched_and_scrolled(big: Pat
         await on.until(lambda: "no link" in on.title, "the trouble")
         await on.press("f")
         assert on.pane.following
+        await on.until(lambda: "no link" not in on.title, "a title without it")
+
+
+@pytest.mark.parametrize("how", ["escape", "link"])
+async def test_trouble_is_told_until_it_was_read_or_the_link_is_back(big: Path, how: str) -> None:
+    async with desk(big) as on:
+        on.source.change(link=replace(on.source.snapshot.link, state=LinkState.LOST))
+        on.source.logs = on.pane.log_view._logs = fixtures.NoLogs()
+        await on.press("g")
+        await on.until(lambda: "no link: not all is here" in on.title, "the trouble")
+        on.source.change(verdict=Verdict.SLOW)
+        await on.pilot.pause()
+        assert on.pane.log_view.trouble
+
+        if how == "escape":
+            await on.press("escape")
+        else:
+            on.source.change(link=replace(on.source.snapshot.link, state=LinkState.UP))
+        await on.until(lambda: "no link: not all is here" not in on.title, "a title without it")
+        assert not on.pane.following
 
 
 async def test_a_flood_of_which_bytes_are_left_out_says_how_many_while_it_is_followed(tmp_path: Path) -> None:

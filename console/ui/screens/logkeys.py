@@ -197,6 +197,7 @@ class LogKeys(TargetScreen):
     def key_escape(self) -> None:
         """Leave what was come to last: the prompt, a search under way, a mark, the search, the filter, another log."""
         pane, view = self.log_pane, self.log_pane.log_view
+        view.trouble = ""  # it was read
         ways: list[tuple[bool, Callable[[], object]]] = [
             (self._search.visible, self._close_search),
             (pane.busy, pane.give_up),
@@ -209,8 +210,8 @@ class LogKeys(TargetScreen):
         for applies, leave in ways:
             if applies:
                 leave()
-                self.show_title_and_keys()
-                return
+                break
+        self.show_title_and_keys()
 
     def act_next_hit(self) -> None:
         self.log_pane.search_again(1)
