@@ -199,6 +199,27 @@ async def test_errors_are_found_in_the_whole_file_and_ranks_that_fail_alike_are_
         assert any("rank5" in row for row in on.rows)
 
 
+async def test_E_and_N_go_up_to_what_e_and_n_go_down_to_around_both_ends(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    marked = {100: "Error: first", 9000: "Error: second", 15_990: "Error: third"}
+    path.write_text("".join(f"{marked.get(number, f'line {number}')}\n" for number in range(16_000)))
+    async with desk(path) as on:
+        for up, down, word in (("E", "e", "error"), ("N", "n", "hit")):
+            if word == "hit":
+                await on.press("escape", "f")
+                await on.typed("slash", "^Error")
+                await on.until(lambda: "hit 3 of 3" in on.title, "the newest hit")
+                await on.press(down)
+                await on.until(lambda: "hit 1 of 3" in on.title, "around the end")
+            keys = [(up, 3), (up, 2), (up, 1), (up, 3), (down, 1), (down, 2)]
+            for key, rank in keys:
+                await on.press(key)
+                said = f"{word} {rank} of 3"
+                await on.until(lambda said=said: said in on.title, f"{key}: {said}")  # type: ignore[misc]
+                text = list(marked.values())[rank - 1]
+                await on.until(lambda text=text: text in on.rows, text)  # type: ignore[misc]
+
+
 async def test_a_filter_shows_matching_lines_of_the_whole_file_only(big: Path) -> None:
     async with desk(big) as on:
         await on.press("slash", "tab", *"needle", "enter")
@@ -334,23 +355,25 @@ async def test_without_a_link_what_is_here_can_be_searched_and_scrolled(big: Pat
         await on.until(lambda: "no link" not in on.title, "a title without it")
 
 
-@pytest.mark.parametrize("how", ["escape", "link"])
-async def test_trouble_is_told_until_it_was_read_or_the_link_is_back(big: Path, how: str) -> None:
+async def test_trouble_is_told_until_it_was_read_or_the_link_is_back(big: Path) -> None:
     async with desk(big) as on:
         on.source.change(link=replace(on.source.snapshot.link, state=LinkState.LOST))
         on.source.logs = on.pane.log_view._logs = fixtures.NoLogs()
-        await on.press("g")
-        await on.until(lambda: "no link: not all is here" in on.title, "the trouble")
-        on.source.change(verdict=Verdict.SLOW)
-        await on.pilot.pause()
-        assert on.pane.log_view.trouble
+        for leave in (
+            lambda: on.press("escape"),
+            lambda: on.source.change(link=replace(on.source.snapshot.link, state=LinkState.UP)),
+        ):
+            await on.press("g")
+            await on.until(lambda: "no link: not all is here" in on.title, "the trouble")
+            on.source.change(verdict=Verdict.SLOW)
+            await on.pilot.pause()
+            assert on.pane.log_view.trouble
 
-        if how == "escape":
-            await on.press("escape")
-        else:
-            on.source.change(link=replace(on.source.snapshot.link, state=LinkState.UP))
-        await on.until(lambda: "no link: not all is here" not in on.title, "a title without it")
-        assert not on.pane.following
+            done = leave()
+            if done is not None:
+                await done
+            await on.until(lambda: "no link: not all is here" not in on.title, "a title without it")
+            assert not on.pane.following
 
 
 async def test_a_flood_of_which_bytes_are_left_out_says_how_many_while_it_is_followed(tmp_path: Path) -> None:
