@@ -17,6 +17,7 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key
 from textual.screen import Screen
+from textual.widgets import Input
 
 from console.configeditor import ConfigEntry, with_found
 from console.model import Snapshot, Verdict
@@ -242,7 +243,18 @@ class ConsoleApp(App[str]):
             for screen in self.screen_stack:
                 if isinstance(screen, TargetScreen):
                     screen.make_way()
-        await super().on_event(event)
+        if not (isinstance(event, Key) and self._typed_ahead(event)):
+            await super().on_event(event)
+
+    def _typed_ahead(self, event: Key) -> bool:
+        """Give a letter that came back unused to the input that has the focus by now. An input that gets a letter keeps
+        it, so this one went elsewhere before: a slow connection brings `/`, `r`, `s` at once, and `r` is a command."""
+        if not event.is_forwarded or not event.is_printable or event.character is None:
+            return False
+        if not isinstance(self.focused, Input):
+            return False
+        self.focused.insert_text_at_cursor(event.character)
+        return True
 
     # --- what happens beside the picture ---
 

@@ -10,18 +10,21 @@ from typing import Any
 
 import pytest
 from textual._compositor import Compositor
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from console.engine.replay import Replay
 from console.ui import pace
 from console.ui.app import ConsoleApp
+from console.ui.screens.help import HelpScreen
 from console.ui.screens.overview import Overview
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 from tests.engine.test_replay import tape
 from tests.ui import fixtures
 from tests.ui.fixtures import FakeSource, raw
+from tests.waiting import until_async
 
 
 @asynccontextmanager
@@ -197,3 +200,42 @@ async def test_in_a_flood_the_log_is_painted_less_often(monkeypatch: pytest.Monk
         await lines_come(source, pilot, "fourth")
         clock.advance(0.05)
         assert "fourth 19" in rows_of(pane)
+
+
+# --- keys that come all at once ---
+
+
+def at_once(app: ConsoleApp, text: str) -> None:
+    """Press keys as a connection brings them that has held them back."""
+    names = {"/": "slash", "&": "ampersand", "\r": "enter", "\x7f": "backspace"}
+    for each in text:
+        app.post_message(Key(names.get(each, each), each if each.isprintable() else None))
+
+
+async def test_letters_that_come_with_the_slash_are_typed_and_none_is_a_command() -> None:
+    source = fixtures.SCENES["healthy"]()
+    async with shown(source) as (screen, pilot):
+        at_once(screen.face, "/rsqe.w1")
+        line = screen.query_one("#search", Input)
+        await until_async(lambda: line.value == "rsqe.w1", what="what was typed")
+
+        assert pilot.app.screen is screen
+        assert not source.asked
+
+
+async def test_a_search_that_comes_whole_is_searched_for() -> None:
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, _):
+        at_once(screen.face, "/draftxx\x7f\x7fer\r")
+        pane = screen.query_one(LogPane)
+
+        await until_async(lambda: pane.search_label == "/drafter  hit 2 of 2", what="the hit")
+        assert not screen.query_one("#search", Input).visible
+
+
+async def test_letters_are_commands_again_when_the_search_line_is_left() -> None:
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
+        await pilot.press("slash", "x", "escape")
+        await pilot.press("question_mark")
+
+        await until_async(lambda: isinstance(pilot.app.screen, HelpScreen), what="the help")
+        assert screen.query_one("#search", Input).value == "x"

@@ -50,7 +50,7 @@ class SearchLine(Input):
         self.visible = True
         self.value = ""
         self._say()
-        self.focus()
+        self.screen.set_focus(self)  # now, and not with the next message: the next key may be here already
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """It looks the same with the focus: matching its styles anew would only keep the operator waiting."""
