@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from textual.events import Event, Key
+
 from console import configfile
 from console.config import Target
 from console.configeditor import ConfigEntry
@@ -23,6 +25,7 @@ from console.ui.palette import ExtraCommand
 
 _SETTLED_S = 3.0
 """So long after the first picture what stays for good is there: asyncssh, plotext, the first screen, the link."""
+_PUT_OFF_S = 0.1
 _COLLECT_AFTER = 10_000
 """Fresh objects; Python's own 700 are made by one paint."""
 
@@ -70,7 +73,7 @@ def replay(tape: Tape, *, speed: float, ascii_only: bool, light: bool) -> int:
 
 
 class _App(ConsoleApp):
-    """Tells when there is something on the screen."""
+    """Tells when there is something on the screen, and lets no collection come before a key's answer."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -78,6 +81,19 @@ class _App(ConsoleApp):
 
     def painted(self) -> None:
         self.is_painted.set()
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key):
+            _put_off_collecting()
+        await super().on_event(event)
+
+
+def _put_off_collecting() -> None:
+    """A paint makes enough to begin a collection, which takes 5 ms and now and then 25: not while a key is answered.
+    Asked for again meanwhile it changes nothing: what keys that are held down leave behind is collected, too."""
+    if gc.isenabled():
+        gc.disable()
+        asyncio.get_running_loop().call_later(_PUT_OFF_S, gc.enable)
 
 
 async def _watch(engine: Engine, app: _App) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC
@@ -200,6 +203,22 @@ async def test_in_a_flood_the_log_is_painted_less_often(monkeypatch: pytest.Monk
         await lines_come(source, pilot, "fourth")
         clock.advance(0.05)
         assert "fourth 19" in rows_of(pane)
+
+
+# --- how long a paint is put off ---
+
+
+@pytest.mark.parametrize(("told", "period_s"), [(None, 1 / 120), ("30", 1 / 30)])
+def test_a_paint_is_put_off_by_a_turn_of_120_a_second_unless_told_otherwise(told: str | None, period_s: float) -> None:
+    surroundings = {name: value for name, value in os.environ.items() if name != "TEXTUAL_FPS"}
+    surroundings |= {"TEXTUAL_FPS": told} if told is not None else {}
+    program = "import console.ui.app, textual.screen; print(textual.screen.UPDATE_PERIOD)"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=surroundings, stdout=subprocess.PIPE, text=True, check=True
+    )
+
+    assert float(done.stdout) == pytest.approx(period_s)
 
 
 # --- keys that come all at once ---
