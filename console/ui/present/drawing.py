@@ -19,7 +19,7 @@ from console.ui.present.spans import Line, Role, Span, cells, faint
 LABEL_CELLS = 5
 """Width of the labels of the y axis with the blank behind them."""
 # A column of a long run covers a minute: nobody sees it change each second. Yet a curve should not lag far behind.
-_SLOWEST_S, _FASTEST_S = 5.0, 2.0
+_SLOWEST_S, _FASTEST_S = 5.0, 3.0
 _KEPT = 16
 
 
