@@ -106,7 +106,7 @@ def key_to_paint(lab: Lab) -> list[Row]:
         screen.wait_for("STEPPING|RUNNING")
         empty.wait_for("READY")
         time.sleep(lab.sizes.settle_s / 4)
-        for count in range(lab.sizes.repeats):
+        for count in range(lab.sizes.presses):
             opened.append(_press(screen, "?", _HELP))
             screen.type("?")
             time.sleep(_CLOSED_S)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
     repeats: int
-    """Starts of a program, deaths, keystrokes."""
+    """Starts of a program, deaths."""
+    presses: int
+    """Keystrokes. Of fewer than twenty the slowest alone would be their p95."""
     launches: int
     """Restarts of a run, which take seconds each."""
     steady_s: float
@@ -28,6 +30,7 @@ class Sizes:
 
 FULL = Sizes(
     repeats=15,
+    presses=40,
     launches=5,
     steady_s=20.0,
     settle_s=8.0,
@@ -40,6 +43,7 @@ FULL = Sizes(
 )
 TINY = Sizes(
     repeats=1,
+    presses=1,
     launches=1,
     steady_s=0.5,
     settle_s=0.2,
