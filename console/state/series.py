@@ -24,8 +24,6 @@ not joined: nobody made these steps at these speeds."""
 SILENT_TIMES: Final = 4.0
 RECENT_MAX: Final = 8192
 """Points of the window that are kept in full (13 a second for 10 minutes)."""
-
-
 _FAR_BELOW: Final = 3.0
 """Of the height that nearly all losses take."""
 

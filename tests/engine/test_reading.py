@@ -74,23 +74,36 @@ async def test_what_was_dropped_is_never_read() -> None:
     assert len(read) == seen + 1
 
 
-async def test_each_costly_slice_is_followed_by_a_rest_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu_s, read, delays = [0.0], [0], list[float]()
+def rests_noted(
+    monkeypatch: pytest.MonkeyPatch, took_s: float, *, waits: bool = False
+) -> tuple[Reading, list[int], list[float]]:
+    """Return a reading whose every piece takes so much CPU time, how many pieces it has read, and its rests.
+
+    `waits`: it rests by the clock, too; else it goes on at once.
+    """
+    cpu_s, read, rests = [0.0], [0], list[float]()
     monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
     loop = asyncio.get_running_loop()
     call_later: Callable[..., asyncio.TimerHandle] = loop.call_later
 
-    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
-        if getattr(callback, "__self__", None) is flood:
-            delays.append(delay)
-        return call_later(delay, callback, *args, **kwargs)
-
     def costly(event: LogEvent, data: bytes, now: float) -> None:
-        cpu_s[0] += 0.03
+        cpu_s[0] += took_s
         read[0] += 1
 
-    flood = Reading(costly, lambda count: None)
+    reading_it = Reading(costly, lambda count: None)
+
+    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        if getattr(callback, "__self__", None) is not reading_it:
+            return call_later(delay, callback, *args, **kwargs)
+        rests.append(delay)
+        return call_later(delay if waits else 0.0, callback, *args, **kwargs)
+
     monkeypatch.setattr(loop, "call_later", noting)
+    return reading_it, read, rests
+
+
+async def test_each_costly_slice_is_followed_by_a_rest_of_the_same_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    flood, read, delays = rests_noted(monkeypatch, 0.03, waits=True)
     for number in range(3):
         flood.put(chunk(10 * number, b"x\n"), b"x\n", 0.0)
     assert read == [1]
@@ -101,23 +114,7 @@ async def test_each_costly_slice_is_followed_by_a_rest_of_the_same_length(monkey
 
 
 async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu_s, read, delays = [0.0], [0], list[float]()
-    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
-    loop = asyncio.get_running_loop()
-    call_later: Callable[..., asyncio.TimerHandle] = loop.call_later
-
-    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
-        if getattr(callback, "__self__", None) is not flood:
-            return call_later(delay, callback, *args, **kwargs)
-        delays.append(delay)
-        return call_later(0.0, callback, *args, **kwargs)
-
-    def costly(event: LogEvent, data: bytes, now: float) -> None:
-        cpu_s[0] += 1.5
-        read[0] += 1
-
-    flood = Reading(costly, lambda count: None)
-    monkeypatch.setattr(loop, "call_later", noting)
+    flood, read, delays = rests_noted(monkeypatch, 1.5)
     for number in range(4):
         flood.put(chunk(10 * number, b"x\n"), b"x\n", 0.0)
 
@@ -128,23 +125,7 @@ async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pyt
 
 
 async def test_it_is_a_flood_as_soon_as_the_host_has_skipped_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu_s, read, delays = [0.0], [0], list[float]()
-    monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
-    loop = asyncio.get_running_loop()
-    call_later: Callable[..., asyncio.TimerHandle] = loop.call_later
-
-    def noting(delay: float, callback: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
-        if getattr(callback, "__self__", None) is not flood:
-            return call_later(delay, callback, *args, **kwargs)
-        delays.append(delay)
-        return call_later(0.0, callback, *args, **kwargs)
-
-    def costly(event: LogEvent, data: bytes, now: float) -> None:
-        cpu_s[0] += 0.03
-        read[0] += 1
-
-    flood = Reading(costly, lambda count: None)
-    monkeypatch.setattr(loop, "call_later", noting)
+    flood, read, delays = rests_noted(monkeypatch, 0.03)
     flood.put(chunk(0, b"x\n"), b"x\n", 0.0)
     await until_async(lambda: read == [1])
     flood.put(chunk(5000, b"x\n", skipped_from=2), b"x\n", 0.0)

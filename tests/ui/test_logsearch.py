@@ -19,6 +19,16 @@ def searched(view: LogView) -> LogSearch:
     return LogSearch(view, lambda: None)
 
 
+def in_small_looks(path: Path) -> tuple[LogView, FileLogs]:
+    """Return a view of 20,000 lines whose host looks through one block of them at a time."""
+    written(path, 20_000)
+    view = view_of(path)
+    logs = view._logs
+    assert isinstance(logs, FileLogs)
+    logs.slice_s = -1.0
+    return view, logs
+
+
 async def test_a_known_hit_is_gone_to_without_asking_the_host_to_search(tmp_path: Path) -> None:
     path = tmp_path / "log"
     written(path, 20_000)
@@ -53,11 +63,7 @@ async def test_a_search_in_a_filter_finds_only_what_is_shown(tmp_path: Path) -> 
 
 async def test_no_error_is_said_only_after_the_whole_file_was_searched(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    written(path, 20_000)
-    view = view_of(path)
-    logs = view._logs
-    assert isinstance(logs, FileLogs)
-    logs.slice_s = -1.0
+    view, logs = in_small_looks(path)
     search = searched(view)
 
     assert not await search.find(ERRORS, back=False)
@@ -80,12 +86,8 @@ async def test_hits_in_what_is_here_are_not_called_all_hits(tmp_path: Path) -> N
 
 
 async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    written(path, 20_000)
-    view = view_of(path)
-    search, logs = searched(view), view._logs
-    assert isinstance(logs, FileLogs)
-    logs.slice_s = -1.0  # one block a look
+    view, logs = in_small_looks(tmp_path / "log")
+    search = searched(view)
     logs.gate.clear()
     first_file = view.files
     counting = asyncio.create_task(search.count(typed("x")))
@@ -102,12 +104,7 @@ async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> No
 
 
 async def test_a_count_that_was_not_ended_is_not_called_the_whole(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    written(path, 20_000)
-    view = view_of(path)
-    logs = view._logs
-    assert isinstance(logs, FileLogs)
-    logs.slice_s = -1.0  # one block a look
+    view, logs = in_small_looks(tmp_path / "log")
 
     def lose_link() -> None:
         if logs.asked.count("count") == 1:
