@@ -76,8 +76,7 @@ class _Errors:
     """The rule of console/state/linekind.py: its words and patterns come over the wire, its order stands here."""
 
     def __init__(self, rule: Dict[str, Any]) -> None:
-        # Python before 3.11 has no possessive repeat; the longest match is the same without.
-        self._prefix = re.compile(str(rule["prefix"]).replace(")*+", ")*"), re.VERBOSE)
+        self._prefix = re.compile(rule["prefix"], re.VERBOSE)
         self._here, self._anywhere = re.compile(rule["here"]), re.compile(rule["anywhere"])
         self._after, self._unless = re.compile(rule["after"]), re.compile(rule["unless"])
         self._level = re.compile(rule["level"])

@@ -308,13 +308,13 @@ def download_of(lines: Sequence[LogLine]) -> Download | None:
         return None
     rate = bar["rate"].lstrip()
     stands = rate.startswith("?") or re.match(r"0(?:\.0+)? ?[kMG]?i?B/s", rate) is not None
-    empty = re.match(r"0(?:\.0+)?\D*$", bar["have"]) is not None
     frozen = [each for _, each in bars if each["have"] == bar["have"]]
-    stood_s = _seconds(frozen[-1]["spent"]) - _seconds(frozen[0]["spent"])
+    spent_s = _seconds(bar["spent"])
+    stood_s = spent_s - _seconds(frozen[0]["spent"])
     return Download(
         line=line,
         progress=f"{bar['have']} of {bar['want']} after {bar['spent']}",
-        stands=(stands and (empty or _seconds(bar["spent"]) >= STALLED_BAR_S)) or stood_s >= STALLED_BAR_S,
+        stands=(stands and spent_s >= STALLED_BAR_S) or stood_s >= STALLED_BAR_S,
     )
 
 

@@ -388,6 +388,16 @@ def test_download_that_moves_or_is_complete_or_lies_behind_is_no_matter() -> Non
         assert idle(story, 30).snapshot.reason is None
 
 
+def test_download_that_has_only_begun_stands_once_nothing_has_come_for_a_minute() -> None:
+    story = Story().launched().log(size=10).log(size=20).procs(cores=0.1)
+    story.tail("a.safetensors:   0%|          | 0.00/2.90G [00:00<?, ?B/s]")
+
+    assert idle(story, 50).snapshot.reason is None
+    reason = idle(story, 12).procs(cores=0.1).snapshot.reason
+    assert reason is not None
+    assert reason.slug == Reason.DOWNLOAD_STALL
+
+
 def test_bar_of_a_download_while_the_process_computes_or_the_gpus_work_is_no_stall() -> None:
     busy = Story().launched().log(size=10).tail(BAR.format(spent="01:30")).procs(cores=7.5)
     works = Story().launched().cuda().log(size=10).log(size=20).tail(BAR.format(spent="01:30")).procs(cores=0.1)

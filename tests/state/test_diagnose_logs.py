@@ -130,6 +130,7 @@ def test_download_that_moves_is_none() -> None:
     assert explained(bar.format(have="2.00G", spent="01:00", rate="33.3MB/s")).reason is None
     assert explained(bar.format(have="2.00G", spent="05:00", rate="0.00B/s")).reason is Reason.DOWNLOAD_STALL
     assert explained(bar.format(have="5.00G", spent="05:00", rate="0.00B/s")).reason is None
+    assert explained(bar.format(have="0.00", spent="00:00", rate="?B/s")).reason is None
 
 
 # -- bytes ------------------------------------------------------------------------------------------------------------
