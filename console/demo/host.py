@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import asyncssh
 
@@ -26,11 +27,11 @@ from console.config import Deadlines, Gpus, Metrics, Stop, Target
 from console.demo import faults
 from console.demo.trainer import compile_kernels
 from console.host import discover, procfs
+from console.link.children import start_child
 
 NAME = "ct-demo"
 GPUS = 8
 _CUT_S = 20.0
-_PIPE_BYTES = 65536
 _STOP_S = 5.0
 _DEATH_S = 5.0
 _CHUNK_BYTES = 64 * 1024
@@ -57,7 +58,7 @@ class DemoHost:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="demo-host", daemon=True)
         self._connections: dict[asyncssh.SSHServerConnection, None] = {}  # in their order
-        self._children: set[asyncio.subprocess.Process] = set()
+        self._commands: set[asyncio.Task[None]] = set()
         self._cut = self._log_cut = False
         self._server: asyncssh.SSHAcceptor | None = None
         self.port = 0
@@ -237,20 +238,11 @@ class DemoHost:
         if self._log_cut:
             process.exit(1)  # no second session beside the first, either
             return
-        loop, pipe = asyncio.get_running_loop(), asyncio.subprocess.PIPE
-        transport, protocol = await loop.subprocess_exec(
-            lambda: asyncio.subprocess.SubprocessStreamProtocol(_PIPE_BYTES, loop),
-            "/bin/sh",
-            "-c",
-            process.command or "exit 0",
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            cwd=self._home,
-            start_new_session=True,
-        )
-        child = asyncio.subprocess.Process(transport, protocol, loop)
-        self._children.add(child)
+        command = asyncio.current_task()
+        assert command is not None
+        self._commands.add(command)
+        command.add_done_callback(self._commands.discard)
+        child, transport = await start_child("/bin/sh", "-c", process.command or "exit 0", cwd=self._home)
         try:
             async with asyncio.TaskGroup() as pumps:
                 feeding = pumps.create_task(_feed(process, child))
@@ -261,7 +253,6 @@ class DemoHost:
                 feeding.cancel()
             process.exit(status if status >= 0 else 128 - status)
         finally:
-            self._children.discard(child)
             transport.close()  # kills it if it lives, and closes our ends even while a grandchild holds the others
             await child.wait()
 
@@ -270,16 +261,10 @@ class DemoHost:
             self._server.close()
         for connection in list(self._connections):
             connection.abort()
-        for child in list(self._children):
-            with contextlib.suppress(ProcessLookupError):
-                child.kill()
-            await child.wait()
+        await _cancelled(self._commands)  # before the others, which may be about to connect the pipes of a child
         if self._server is not None:
             await self._server.wait_closed()
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await _cancelled(asyncio.all_tasks() - {asyncio.current_task()})
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -345,6 +330,13 @@ async def _forward(source: asyncio.StreamReader | None, sink: asyncssh.SSHWriter
         while data := await source.read(_CHUNK_BYTES):
             sink.write(data)
             await sink.drain()
+
+
+async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    tasks = list(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _kill(pids: Iterable[int]) -> None:

@@ -6,8 +6,12 @@ that is replaced or mended is found at once. Blocking; callers run it in a threa
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import stat
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +27,7 @@ from console.history.samples import Curves, packed, unpacked
 from console.history.usual import Outlook, Timing, kinds
 from console.model import PastRun, Settings, Stage
 
+_MAKING = threading.Lock()
 BUSY_S = 5.0
 """Another console's transaction takes milliseconds; a disk that stalls takes longer."""
 KEEP_RUNS = 2000
@@ -183,7 +188,7 @@ def opened(path: Path) -> Iterator[Ledger]:
         raise LedgerError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from exc
     try:
         connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_wal(connection)
         connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: a crash loses the newest rows, never the file
         schema.migrate(connection)
         yield Ledger(connection)
@@ -194,15 +199,34 @@ def opened(path: Path) -> Iterator[Ledger]:
 
 
 def _make(path: Path) -> None:
-    """Make the file 0600 in a 0700 directory before SQLite does; -wal and -shm get the file's mode from SQLite."""
+    """Make the file 0600 in a 0700 directory before SQLite does; -wal and -shm get the file's mode from SQLite.
+
+    A file that is there is not opened, and no other thread passes meanwhile: closing a file takes away the locks on it
+    that SQLite holds for another thread of this process.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        status = os.fstat(descriptor)
-        if status.st_uid == os.geteuid() and status.st_mode & 0o077:
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+    with _MAKING:
+        try:
+            os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            status = path.lstat()
+            if stat.S_ISLNK(status.st_mode):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+            if status.st_uid == os.geteuid() and status.st_mode & 0o077:
+                path.chmod(0o600)
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Where several consoles are the first at once, SQLite answers some that it is locked, without any waiting."""
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+        time.sleep(0.01)
 
 
 @contextmanager

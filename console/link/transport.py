@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.config import Target
+from console.link.children import start_child
 from console.reasons import ConsoleError, Exit, Reason
 
 READ_BYTES = 65536
@@ -148,17 +149,9 @@ class LocalConnection(Connection):
         self._processes: list[LocalProcess] = []
 
     async def open(self, words: Sequence[str], *, narrow: bool = False) -> LocalProcess:
-        loop, pipe = asyncio.get_running_loop(), subprocess.PIPE
         try:
             # A session of its own: Ctrl-C in the console's terminal is not meant for the agent.
-            transport, protocol = await loop.subprocess_exec(
-                lambda: subprocess.SubprocessStreamProtocol(READ_BYTES, loop),
-                *words,
-                stdin=pipe,
-                stdout=pipe,
-                stderr=pipe,
-                start_new_session=True,
-            )
+            child, transport = await start_child(*words)
         except FileNotFoundError as exc:
             detail = f"{words[0]}: No such file or directory"
             raise ConsoleError(
@@ -167,7 +160,7 @@ class LocalConnection(Connection):
         except OSError as exc:
             detail = f"{words[0]} can't be started: {exc.strerror or exc}"
             raise ConsoleError(Reason.BOOTSTRAP_FAILED, detail, Exit.ENTRY) from exc
-        process = LocalProcess(subprocess.Process(transport, protocol, loop), transport)
+        process = LocalProcess(child, transport)
         self._processes.append(process)
         return process
 

@@ -43,7 +43,9 @@ async def tmux_swallows_copies() -> bool:
         async with asyncio.timeout(1.0):
             output, _ = await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return False
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     return output.decode("utf-8", "replace").strip() not in ("", "on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import stat
 import subprocess
@@ -270,6 +271,17 @@ def test_migration_happens_once_whoever_comes_first(path: Path) -> None:
 
     assert len(found) == 8
     assert len(rows(path)) == 8
+
+
+def test_console_waits_for_another_that_is_just_making_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.parent.mkdir()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr("console.history.ledger.time.sleep", lambda seconds: other.execute("COMMIT"))
+
+        keep(path, entry(record(1)))
+
+    assert len(rows(path)) == 1
 
 
 @given(data=st.data(), steps=st.integers(1, 5))

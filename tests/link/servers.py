@@ -12,6 +12,8 @@ from typing import Any
 
 import asyncssh
 
+from console.link.children import start_child
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -35,6 +37,7 @@ class SshServer:
     commands: list[str] = field(default_factory=list)
     children: list[asyncio.subprocess.Process] = field(default_factory=list)
     forwarded: list[tuple[str, int]] = field(default_factory=list)
+    _runs: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def alive(self) -> list[asyncio.subprocess.Process]:
@@ -50,16 +53,14 @@ class SshServer:
     async def run(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         command = process.command or ""
         self.commands.append(command)
+        run = asyncio.current_task()
+        assert run is not None
+        self._runs.add(run)
+        run.add_done_callback(self._runs.discard)
         if any(word in command for word in self.stuck):
             await process.channel.wait_closed()
             return
-        pipe = asyncio.subprocess.PIPE
-        loop = asyncio.get_running_loop()
-        transport, protocol = await loop.subprocess_exec(
-            lambda: asyncio.subprocess.SubprocessStreamProtocol(65536, loop),
-            *self.shell, command, stdin=pipe, stdout=pipe, stderr=pipe, env=self.env,
-        )  # fmt: skip
-        child = asyncio.subprocess.Process(transport, protocol, loop)
+        child, transport = await start_child(*self.shell, command, env=self.env)
         self.children.append(child)
         assert child.stdin is not None
         assert child.stdout is not None
@@ -73,6 +74,15 @@ class SshServer:
             feed.cancel()
             transport.close()  # also while a grandchild holds the other end of a pipe
         await asyncio.gather(feed, return_exceptions=True)
+
+    async def end(self) -> None:
+        """End every command that runs, also one that is only just starting."""
+        runs = list(self._runs)
+        for run in runs:
+            run.cancel()
+        await asyncio.gather(*runs, return_exceptions=True)
+        for child in self.children:
+            await child.wait()
 
 
 async def _pump(source: Any, sink: Any) -> None:
@@ -140,10 +150,7 @@ async def serving(server: SshServer) -> AsyncIterator[SshServer]:
         for connection in server.connections:
             connection.abort()
             await connection.wait_closed()
-        for child in server.alive:
-            child.kill()
-        for child in server.children:
-            await child.wait()
+        await server.end()
 
 
 @dataclass
