@@ -43,13 +43,11 @@ _COLUMNS = Entry.__struct_fields__
 # What one console observed is not taken back by another that did not watch.
 _OBSERVED = frozenset(
     {
-        "first_step_wall", "first_step", "last_step", "total_steps", "cache", "steady_tok_s",
+        "stepping_s", "launch_s", "first_step_wall", "first_step", "last_step", "total_steps", "cache", "steady_tok_s",
         "steady_mad", "steady_n", "scope", "last_loss", "loss_state", "checkpoint_step", "queue_empty_pct",
         "queue_full_pct", "log_size",
     }
 )  # fmt: skip
-# A console that came later saw the step later.
-_EARLIEST = frozenset({"stepping_s", "launch_s"})
 _OWN = frozenset({"seq", "annotation"})
 """Not what a row says of itself."""
 # How it ended is better known to a console that read the log than to one that only has the record.
@@ -253,8 +251,6 @@ def _upsert() -> str:
             continue
         if name in _OBSERVED:
             sets.append((name, f"coalesce(excluded.{name}, {name})"))
-        elif name in _EARLIEST:
-            sets.append((name, f"coalesce(min(excluded.{name}, {name}), excluded.{name}, {name})"))
         elif name in _FLAGS:
             sets.append((name, f"max(excluded.{name}, {name})"))
         elif name in _JUDGED:

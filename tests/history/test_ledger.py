@@ -122,17 +122,6 @@ def test_what_was_observed_stays_when_somebody_writes_who_did_not_watch(path: Pa
     assert (row.stepped, row.stepping_s, row.launch_s, row.last_step) == (True, 96.0, 221.0, 300)
 
 
-def test_launch_took_as_long_as_the_console_says_that_saw_its_steps_first(path: Path) -> None:
-    for stepping_s, launch_s in ((1.2, 1.8), (1.7, 2.3), (1.1, 1.7)):
-        keep(path, entry(record(5), Observed(stepped=True, stepping_s=stepping_s, launch_s=launch_s)))
-
-    assert (rows(path)[0].stepping_s, rows(path)[0].launch_s) == (1.1, 1.7)
-
-    keep(path, entry(record(5), Observed(stepped=True, stepping_s=1.7, launch_s=2.3)))
-
-    assert (rows(path)[0].stepping_s, rows(path)[0].launch_s) == (1.1, 1.7)
-
-
 def test_reason_of_a_console_that_read_the_log_stays(path: Path) -> None:
     judged = Observed(outcome="failed", failed_stage="cuda", reason="cuda_oom", detail="out of memory")
     keep(path, entry(ended(5), judged))
