@@ -12,7 +12,11 @@ from typing import Dict, Mapping
 
 from . import digest
 
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+# Not PWD and OLDPWD, which are folders, nor SSH_AUTH_SOCK, which is a path. The screens have the same rule.
+_SECRET = re.compile(
+    r"KEY|TOKEN(?!IZ)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|(?:^|_)(?:PASS|AUTH(?!_SOCK))(?:_|$)|_PWD(?:_|$)",
+    re.IGNORECASE,
+)
 _KEY_NAME = "key"
 _KEY_BYTES = 32
 PREFIX = "hmac:"

@@ -12,7 +12,10 @@ from msgspec import Struct
 
 from console.model import Overrides
 
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
+_SECRET = re.compile(  # as on the host, console/host/secretenv.py
+    r"KEY|TOKEN(?!IZ)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|(?:^|_)(?:PASS|AUTH(?!_SOCK))(?:_|$)|_PWD(?:_|$)",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 MASK = "••••••••"
 

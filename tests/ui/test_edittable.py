@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from console.host import secretenv
 from console.model import Overrides
 from console.ui.edittable import MASK, EditTable, Kind, Row, bad_args, bad_name, is_secret
 
@@ -49,8 +52,15 @@ def test_values_that_look_secret_are_masked() -> None:
     row = row_of(EditTable(DECLARED, Overrides()), "API_TOKEN")
 
     assert row.shown(row.value) == MASK
-    assert is_secret("HF_TOKEN")
-    assert not is_secret("STEPS")
+
+
+SECRET = "HF_TOKEN WANDB_API_KEY DB_PASS PASS pgpassword MYSQL_PWD NETRC_AUTH AUTH_USER COOKIE".split()
+PLAIN = "STEPS PWD OLDPWD SSH_AUTH_SOCK XAUTHORITY GIT_ASKPASS BYPASS_CHECK TOKENIZERS_PARALLELISM".split()
+
+
+@pytest.mark.parametrize(("name", "secret"), [*((name, True) for name in SECRET), *((name, False) for name in PLAIN)])
+def test_screen_and_host_agree_on_what_looks_secret(name: str, secret: bool) -> None:
+    assert (is_secret(name), secretenv.is_secret(name)) == (secret, secret)
 
 
 def test_names_that_no_shell_would_take_are_refused() -> None:
