@@ -25,7 +25,7 @@ class LogRange(NamedTuple):
 
     async def read(self, begin: int, end: int) -> bytes:
         """Return bytes of the log as they are. Raises: ConsoleError, also where the file holds others by now."""
-        place = self.view.place
+        place = self.view.file.place
         data = await self.logs.raw(place, begin, end - begin) if place is not None else b""
         if self.view.files != self.files or len(data) < end - begin:
             raise ConsoleError(Reason.LOG_REPLACED, "the log was truncated or replaced meanwhile")

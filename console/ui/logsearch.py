@@ -11,8 +11,9 @@ from console.state.linekind import LineKind
 from console.state.logbuffer import Entry, EntryKind
 from console.state.logquery import Hits, Query
 from console.state.logwindow import Window
+from console.ui.logfile import FILTERED_LINES
 from console.ui.logpatterns import SlowQuery
-from console.ui.logview import FILTERED_LINES, LogView
+from console.ui.logview import LogView
 
 _COUNTS_KEPT = 4
 _NOT_FOUND, _NOT_HERE = "not found", "not found here"
@@ -127,7 +128,7 @@ class LogSearch:
 
     async def _far_hit(self, query: Query, entries: Sequence[Entry], *, back: bool) -> Entry | None:
         """Ask the host beyond what is here, then from the other end on."""
-        if self._view.place is None:
+        if self._view.file.place is None:
             return None
         offsets = [entry.offset for entry in entries if entry.offset is not None]
         ends = [entry.end_offset for entry in entries if entry.end_offset is not None]
@@ -145,7 +146,7 @@ class LogSearch:
         if known is not None and (hit := await self._entry_at(query, known)) is not None:
             return hit
         limit = 1 if passes is None else FILTERED_LINES
-        while (found := await view.look_for(query, offset, back=back, limit=limit)) is not None:
+        while (found := await view.file.look_for(query, offset, back=back, limit=limit)) is not None:
             lines = reversed(found.lines) if back else iter(found.lines)
             passing = next((line for line in lines if passes is None or passes(line.text)), None)
             if passing is not None and (hit := await self._entry_at(query, passing.offset)) is not None:
@@ -153,7 +154,7 @@ class LogSearch:
             if found.end in (found.begin, 0 if back else found.size_bytes):
                 return None
             offset = found.end
-            self._progress = f"searching {view.percent_of(offset)}"
+            self._progress = f"searching {view.file.percent_of(offset)}"
             self._changed()
         self._is_unsure = True
         return None
@@ -182,7 +183,7 @@ class LogSearch:
         try:
             while True:
                 before = hits.counted_to
-                part = await view.count(query, before)
+                part = await view.file.count(query, before)
                 if part is None or view.files != key[0] or part.to < before:
                     break
                 hits.add(part)

@@ -1,41 +1,29 @@
 """What is shown of a log: the end that is followed, or a window anywhere in the whole file; where it stands in it.
 
 Knows no widget and no search: a pane tells it its size, asks for rows, and runs what takes a while (`fetch`, `go_to`,
-...) as workers. Lines reach it from the buffer of the followed log and from `LogSource`; what searches the log asks for
-them here (`entries`, `look_for`, `count`, `entries_from`) and has what it found shown (`reveal`).
+...) as workers. Lines reach it from the buffer of the followed log and from the `file` on the host; what searches the
+log asks for them here (`tail_or_window`, `entries_from`) and has what it found shown (`reveal`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple
 
-import msgspec
-
-from console.model import LinkState, LogState, Snapshot
 from console.reasons import ConsoleError, Reason
-from console.state.linekind import LineKind, classify
 from console.state.logbuffer import Entry, LogBuffer
-from console.state.logquery import Counted, Place, Query
+from console.state.logquery import Place, Query
 from console.state.logwindow import Window
-from console.state.stretch import Identity, Stretch
+from console.ui.logfile import ShownFile
 from console.ui.logpatterns import Patterns, SlowQuery
 from console.ui.logrows import Row, Sieve
 from console.ui.logviewport import Shown, Viewport
 from console.ui.present.words import one_line
 from console.ui.source import LogSource
 
-T = TypeVar("T")
-
-RANGE_BYTES = 128 << 10
-"""One look: about a thousand lines, a tenth of a second over a slow link."""
 _AROUND_BYTES = 48 << 10
-_SIEVED_BYTES = 512 << 10
-"""One look while step lines are hidden: most of a log is nothing else."""
-FILTERED_LINES = 200
 _LOOKS = 12
 """For one key press: with step lines hidden a whole range may hold nothing to show."""
-_NO_LINK = "no link: not all is here"
 _OWED_SCREENS = 20
 _WALKED = 4000
 
@@ -51,69 +39,44 @@ class Where(NamedTuple):
 
 class LogView:
     def __init__(self, buffer: LogBuffer, logs: LogSource, changed: Callable[[], None]) -> None:
-        self._buffer, self._logs, self._changed = buffer, logs, changed
+        self._buffer, self._changed = buffer, changed
         self.patterns = Patterns()
         self.sieve = Sieve(self.patterns)
         self.viewport = Viewport()
-        self.place: Place | None = None
-        """Of the log that is shown; None while none is known."""
-        self._files = self._anew = 0
-        self.is_other = False
-        """It is not the one that is followed."""
+        self.file = ShownFile(logs, self.sieve, on_another=self._forget, on_slow=self.take_as_text)
         self.window: Window | None = None
         """None while the end is followed."""
         self.hidden_steps = 0
-        self._left_out = 0
         self.cursor: Entry | None = None
         """What was gone to."""
         self.mark: int | None = None
         """Offset from which on lines are to be copied or saved."""
-        self.trouble = ""
-        self._size_bytes = 0
-        self._owed = 0
+        self._anew = self._owed = self._left_at = 0
         self._projected: object = None
-        self._left_at = 0
 
     # -- the followed log ---------------------------------------------------------------------------------------------
 
     @property
     def files(self) -> tuple[int, int]:
         """Which file is shown, and which content of it: what was found in one holds in it alone."""
-        return self._files, 0 if self.is_other else self._buffer.anew
+        return self.file.changes, 0 if self.file.is_other else self._buffer.anew
 
     @property
     def following(self) -> bool:
         return self.window is None
 
-    def seen(self, snapshot: Snapshot) -> None:
-        """Take from a snapshot which log is followed."""
-        log, run = snapshot.log, snapshot.run
-        if self.trouble == _NO_LINK and snapshot.link.state is LinkState.UP and log.lost is None:
-            self.trouble = ""
-        if self.is_other:
-            return
-        self._size_bytes = log.size_bytes or 0
-        path = log.path if log.path and log.state is not LogState.MISSING else None
-        if path is None:
-            self.place = None
-        elif self.place is None or self.place.path != path:
-            self.place = Place(path=path, pid=run.pid if run is not None else None)
-            self._forget()
-
     def _forget(self) -> None:
         """Another file: nothing that was found holds any more."""
-        self._files += 1
         self.window = self.cursor = self.mark = None
-        self.trouble = ""
 
     @property
     def unseen(self) -> int:
         """Lines that came since the end was left."""
-        return 0 if self.window is None or self.is_other else max(0, self._buffer.end - self._left_at)
+        return 0 if self.window is None or self.file.is_other else max(0, self._buffer.end - self._left_at)
 
     def sync(self) -> None:
         """Take over what the buffer has."""
-        if self.is_other:
+        if self.file.is_other:
             return
         if self._anew != self._buffer.anew:
             self._began_anew()
@@ -122,15 +85,15 @@ class LogView:
 
     def _began_anew(self) -> None:
         """The followed file has another content now, or its name leads to another one."""
-        self._anew, self._size_bytes = self._buffer.anew, 0
+        self._anew, self.file.size_bytes = self._buffer.anew, 0
         if self.mark is not None:
-            self.mark, self.trouble = None, "the marked lines are gone from the file"
-        if self.place is not None and (self.window is None or self.window.joined is not None):
-            self.place = Place(path=self.place.path, pid=self.place.pid)
+            self.mark, self.file.trouble = None, "the marked lines are gone from the file"
+        if self.window is None or self.window.joined is not None:
+            self.file.forget_identity()
 
     def is_gone(self, entry: Entry) -> bool:
         """Whether the file doesn't hold it any more: it was truncated or replaced since."""
-        if self.is_other or self._buffer.anew == 0:
+        if self.file.is_other or self._buffer.anew == 0:
             return False
         if self.window is not None:
             return any(each is entry for each in self.window.entries[: self._file_from(self.window)])
@@ -138,13 +101,13 @@ class LogView:
 
     def _file_from(self, window: Window) -> int:
         """Return from which entry on a window shows the file as it is now."""
-        is_of_it = self.is_other or window.is_of(self._buffer)
+        is_of_it = self.file.is_other or window.is_of(self._buffer)
         return window.file_from if is_of_it else len(window.entries)
 
     def follow(self) -> None:
         """Stay at the end from now on."""
         self.window = self.cursor = None
-        self.trouble = ""
+        self.file.trouble = ""
         self._owed = 0
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -200,7 +163,7 @@ class LogView:
 
     def _project(self, entries: list[Entry]) -> list[Row]:
         rows, hidden = self.sieve.rows(entries, self.cursor)
-        self.hidden_steps = hidden + (self._left_out if self.window is not None else 0)
+        self.hidden_steps = hidden + (self.file.left_out if self.window is not None else 0)
         return rows
 
     # -- moving -------------------------------------------------------------------------------------------------------
@@ -224,14 +187,14 @@ class LogView:
     def _leave_end(self) -> None:
         self.visible()  # what stands at the top now stays there
         self.window = Window.of_tail(self._buffer, is_sieved=self.sieve.leaves_out)
-        self._left_out = 0
+        self.file.left_out = 0
         self._left_at = self._buffer.end
         self.rows()
 
     def _at_end(self) -> bool:
         """Whether the last row is the newest line of the followed log."""
         window = self.window
-        if window is None or self.is_other or not window.join(self._buffer):
+        if window is None or self.file.is_other or not window.join(self._buffer):
             return False
         return window.joined is not None and window.joined >= self._buffer.end
 
@@ -258,7 +221,7 @@ class LogView:
             if row.entry.offset is not None:
                 if row.at < self._file_from(window):
                     return None
-                size = max(self._size_bytes, window.end)
+                size = max(self.file.size_bytes, window.end)
                 return Where(row.entry.offset, size, window.line_number(row.at))
         return None
 
@@ -299,9 +262,9 @@ class LogView:
         window = self.window
         if window is None or len(self.rows()) - self.viewport.top > 2 * self.viewport.height:
             return False
-        if not self.is_other and window.join(self._buffer):
+        if not self.file.is_other and window.join(self._buffer):
             return window.joined is not None and window.joined < self._buffer.end
-        return window.end < self._size_bytes
+        return window.end < self.file.size_bytes
 
     async def fetch(self) -> None:
         """Bring what is missing above and below what is shown."""
@@ -309,105 +272,50 @@ class LogView:
         while self.wants and looks < _LOOKS:
             looks += 1
             older = self._wants_older
-            moved = await self._guarded(self._older() if older else self._newer())
+            moved = await self.file.guarded(self._older() if older else self._newer())
             self._changed()
             if not moved:
                 break
         self._owed = 0
 
     async def _older(self) -> bool:
-        window, place = self.window, self.place
+        window, place = self.window, self.file.place
         if window is None or place is None:
             return False
         begin = window.begin
         self._check_file(window, place)
-        found = await self._next_to(place, begin, back=True)
+        found = await self.file.next_to(place, begin, back=True)
         if self.window is not window or window.begin != begin:
             return True  # it went elsewhere meanwhile
         self._check_file(window, place, found.size_bytes)
-        self._pin(found.size_bytes, place, found.identity)
+        self.file.pin(place, found)
         window.prepend(found)
         self.rows()
         self._owed = self.viewport.up(self._owed) if self._owed else 0
         return window.begin < begin
 
     async def _newer(self) -> bool:
-        window, place = self.window, self.place
+        window, place = self.window, self.file.place
         if window is None or place is None:
             return False
-        if not self.is_other and window.join(self._buffer):
+        if not self.file.is_other and window.join(self._buffer):
             window.make_room_and_follow(self._buffer)
             return True
         end = window.end
         self._check_file(window, place)
-        found = await self._next_to(place, end, back=False)
+        found = await self.file.next_to(place, end, back=False)
         if self.window is not window or window.end != end:
             return True
         self._check_file(window, place, found.size_bytes)
-        self._pin(found.size_bytes, place, found.identity)
+        self.file.pin(place, found)
         window.append(found)
         return window.end > end
 
     def _check_file(self, window: Window, place: Place, size_bytes: int | None = None) -> None:
         """Raises: ConsoleError where the file has another content than what is here was read from."""
         is_cut = size_bytes is not None and size_bytes < window.end
-        if is_cut or not (self.is_other or window.is_of(self._buffer)):
+        if is_cut or not (self.file.is_other or window.is_of(self._buffer)):
             raise ConsoleError(Reason.LOG_REPLACED, place.path)
-
-    async def _next_to(self, place: Place, offset: int, *, back: bool) -> Stretch:
-        """Ask for what stands next to what is here, as far as the filter lets it through."""
-        if self.sieve.only is not None:
-            return await self._matching(place, self.sieve.only, offset, back=back, limit=FILTERED_LINES)
-        return await self._lines(place, offset, RANGE_BYTES, back=back)
-
-    async def _lines(
-        self, place: Place, offset: int, length: int, *, back: bool = False, align: bool = False
-    ) -> Stretch:
-        """Ask for lines; those that are hidden are left out at once, or they would push out what is seen."""
-        length = max(length, _SIEVED_BYTES) if self.sieve.hides_steps else length
-        found = await self._logs.lines(place, offset, length, back=back, align=align)
-        if not self.sieve.hides_steps:
-            return found
-        kept = [i for i, line in enumerate(found.lines) if classify(line.text) is not LineKind.STEP]
-        self._left_out += len(found.lines) - len(kept)
-        return msgspec.structs.replace(
-            found, lines=tuple(found.lines[i] for i in kept), breaks=tuple(found.breaks[i] for i in kept)
-        )
-
-    async def _matching(self, place: Place, query: Query, offset: int, *, back: bool = False, limit: int) -> Stretch:
-        """Ask for lines that match. Raises: SlowQuery, ConsoleError."""
-        try:
-            return await self._logs.matching(place, query, offset, back=back, limit=limit)
-        except ConsoleError as error:
-            if error.reason is Reason.PATTERN_SLOW and not query.literal:
-                raise SlowQuery(query) from error
-            raise
-
-    def _pin(self, size_bytes: int, place: Place, identity: Identity) -> None:
-        self._size_bytes = max(size_bytes, self._size_bytes) if not self.is_other else size_bytes
-        if place.identity is None and self.place is place:
-            self.place = Place(path=place.path, pid=place.pid, identity=identity)
-
-    async def _guarded(self, work: Awaitable[T]) -> T | None:
-        """Do it; say in the title what went wrong, and forget a file that was replaced. None: it did not work."""
-        try:
-            done = await work
-        except SlowQuery as slow:
-            self.take_as_text(slow.query)
-            return None
-        except ConsoleError as error:
-            if error.reason is Reason.LOG_REPLACED:
-                place = self.place
-                self._forget()
-                self.place = Place(path=place.path, pid=place.pid) if place is not None else None
-                self.trouble = "the log was replaced while it was read"
-            elif error.reason is Reason.NO_LINK:
-                self.trouble = _NO_LINK
-            else:
-                self.trouble = one_line(error.detail or str(error.reason))
-            return None
-        self.trouble = ""
-        return done
 
     async def go_to(self, offset: int) -> bool:
         """Show the file around a byte; -1 is its end. With the host out of reach, as far as lines are here."""
@@ -415,12 +323,12 @@ class LogView:
             self._leave_end()
         window = self.window
         index = None
-        if window is not None and self.sieve.only is None and (self.is_other or window.is_of(self._buffer)):
+        if window is not None and self.sieve.only is None and (self.file.is_other or window.is_of(self._buffer)):
             index = window.index_of(offset)
         if window is not None and index is not None:
             self._place_at(window.entries[index])
             return True
-        return bool(await self._guarded(self._load(offset)))
+        return bool(await self.file.guarded(self._load(offset)))
 
     async def go_top(self) -> bool:
         """Show the first line of the file."""
@@ -430,27 +338,27 @@ class LogView:
         if window is not None and not window.can_grow_up:
             self.viewport.go_first()
             return True
-        if self.place is None or not await self._guarded(self._load(0)):
+        if self.file.place is None or not await self.file.guarded(self._load(0)):
             self.viewport.go_first()
             return False
         return True
 
     async def _load(self, offset: int) -> bool:
-        place, query, anew = self.place, self.sieve.only, self._buffer.anew
+        place, query, anew = self.file.place, self.sieve.only, self._buffer.anew
         if place is None:
             return False
         if query is not None:
-            after = await self._matching(place, query, offset, limit=FILTERED_LINES)
-            before = await self._matching(place, query, offset, back=True, limit=FILTERED_LINES)
+            after = await self.file.matching(place, query, offset)
+            before = await self.file.matching(place, query, offset, back=True)
         else:
-            self._left_out = 0
-            after = await self._lines(place, offset, _AROUND_BYTES, align=True)
+            self.file.left_out = 0
+            after = await self.file.lines(place, offset, _AROUND_BYTES, align=True)
             start = after.begin
-            before = await self._lines(place, start, _AROUND_BYTES, back=True) if start else after
-        self._pin(after.size_bytes, place, after.identity)
+            before = await self.file.lines(place, start, _AROUND_BYTES, back=True) if start else after
+        self.file.pin(place, after)
         window = Window(begin=after.begin, end=after.begin, is_sieved=self.sieve.leaves_out, anew=anew)
         window.fill(after, before if before is not after else None)
-        if not self.is_other:
+        if not self.file.is_other:
             window.join(self._buffer)
         self.window = window
         self.viewport.put([])
@@ -467,37 +375,35 @@ class LogView:
 
     async def open(self, place: Place) -> None:
         """Show another log from its end."""
-        self._forget()
-        self.place, self.is_other, self._size_bytes = place, True, 0
+        self.file.become(place, is_other=True)
         self.window = Window(begin=0, end=0)
-        await self._guarded(self._load(-1))
+        await self.file.guarded(self._load(-1))
 
     def close_other(self) -> None:
         """Back to the log that is followed."""
-        self._forget()
-        self.is_other, self.place, self._size_bytes = False, None, 0
+        self.file.become(None, is_other=False)
 
     async def hide_steps(self, hidden: bool) -> None:
         """Hide step lines, or show them again, around what is at the top."""
         offset = self.top_offset if self.window is not None else None
         self.sieve.hides_steps = hidden
-        if offset is not None and self.place is not None:
-            await self._guarded(self._load(offset))
+        if offset is not None and self.file.place is not None:
+            await self.file.guarded(self._load(offset))
 
     async def set_filter(self, query: Query | None) -> None:
         """Show only lines that match; None: all again."""
         offset = self.where.offset if self.where is not None else None
         self.sieve.only = query
-        if offset is None or await self._guarded(self._load(offset)):
+        if offset is None or await self.file.guarded(self._load(offset)):
             return
         if self.sieve.only is not None and self.patterns.is_text_of_slow(self.sieve.only):
-            await self._guarded(self._load(offset))
+            await self.file.guarded(self._load(offset))
 
     def take_as_text(self, slow: Query) -> None:
         """Search, or filter, for a slow expression's own letters from now on."""
         is_filter = self.sieve.only == slow
         self.patterns.take_as_text(slow)
-        if is_filter and not self.is_other:
+        if is_filter and not self.file.is_other:
             self.follow()  # what was loaded was let through by the expression
 
     # -- for searches -------------------------------------------------------------------------------------------------
@@ -513,27 +419,13 @@ class LogView:
         window = self.window
         if window is None:
             return False
-        return window.end < self._size_bytes if self.is_other else not self._at_end()
+        return window.end < self.file.size_bytes if self.file.is_other else not self._at_end()
 
     @property
     def top_entry(self) -> Entry | None:
         """The first line of the file that stands at the top or below it."""
         self.rows()
         return next((row.entry for row in self.viewport.from_top if row.entry.offset is not None), None)
-
-    async def look_for(self, query: Query, offset: int, *, back: bool, limit: int) -> Stretch | None:
-        """Ask the host for lines that match from an offset on; None where it can't say: `trouble` tells why."""
-
-        async def look(place: Place) -> Stretch:
-            found = await self._matching(place, query, offset, back=back, limit=limit)
-            self._pin(found.size_bytes, place, found.identity)
-            return found
-
-        return await self._guarded(look(self.place)) if self.place is not None else None
-
-    async def count(self, query: Query, offset: int) -> Counted | None:
-        """Ask the host to count lines that match from an offset on, for a moment; None where it can't."""
-        return await self._guarded(self._logs.count(self.place, query, offset)) if self.place is not None else None
 
     async def entries_from(self, offset: int, most: int) -> list[Entry]:
         """Go to a byte of the file; return what stands from there on."""
@@ -546,7 +438,3 @@ class LogView:
         """Take from a count which line of the file starts at an offset."""
         if self.window is not None:
             self.window.know_line(offset, number)
-
-    def percent_of(self, offset: int) -> str:
-        """Return how far into the file an offset is."""
-        return f"{100 * offset // max(1, self._size_bytes)} %"

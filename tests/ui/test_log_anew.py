@@ -95,7 +95,7 @@ async def test_lines_that_are_gone_have_no_place_in_the_file_and_cannot_be_saved
     _anew(view, path, "".join(f"new {number}\n" for number in range(30)))
 
     assert not _is_marked(view)
-    assert view.trouble == "the marked lines are gone from the file"
+    assert view.file.trouble == "the marked lines are gone from the file"
     assert view.where is None
     assert view.top_offset is None
     assert view.marked_range == (0, 0)
@@ -112,15 +112,15 @@ async def test_a_range_that_was_read_before_is_not_joined_with_what_is_there(tmp
     view = view_of(path)
     await view.go_top()
     _anew(view, path, "".join(f"new {number} {'y' * 90}\n" for number in range(40_000)))
-    view._size_bytes = path.stat().st_size
+    view.file.size_bytes = path.stat().st_size
 
     for _ in range(400):
         await scrolled(view, 20)
-        if view.trouble:
+        if view.file.trouble:
             break
         assert view.where is None
 
-    assert view.trouble == "the log was replaced while it was read"
+    assert view.file.trouble == "the log was replaced while it was read"
     assert view.following
     assert await view.go_top()
     assert shown(view)[0].startswith("new 0 ")
@@ -139,7 +139,7 @@ async def test_a_file_of_another_name_is_read_on_after_the_followed_one_began_an
         await scrolled(view, 19)
 
     assert shown(view) == wanted[-20:]
-    assert view.trouble == ""
+    assert view.file.trouble == ""
 
 
 async def test_a_replaced_file_is_asked_for_without_a_word_of_trouble(tmp_path: Path) -> None:
@@ -148,18 +148,18 @@ async def test_a_replaced_file_is_asked_for_without_a_word_of_trouble(tmp_path: 
     view = view_of(path)
     await view.go_top()
     view.follow()
-    assert view.place is not None
-    assert view.place.identity is not None
+    assert view.file.place is not None
+    assert view.file.place.identity is not None
     (tmp_path / "next").write_bytes(b"")
     (tmp_path / "next").rename(path)
     _anew(view, path, "".join(f"new {number}\n" for number in range(3000)))
-    assert isinstance(view._logs, FileLogs)
+    assert isinstance(view.file.logs, FileLogs)
 
-    found = await view.look_for(typed("new 17"), 0, back=False, limit=1)
+    found = await view.file.look_for(typed("new 17"), 0, back=False, limit=1)
 
     assert found is not None
     assert [line.text for line in found.lines] == ["new 17"]
-    assert view.trouble == ""
+    assert view.file.trouble == ""
 
 
 async def test_around_the_top_of_the_new_file_a_search_goes_on_at_its_end(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def view(tmp_path: Path) -> LogView:
     path = tmp_path / "log"
     path.write_text("\n".join(["who types (a+)+$ ?", *["between"] * 500, *[_TRAP] * 30]) + "\n")
     view = LogView(tail_of(path, 2500), Refusing(path), lambda: None)
-    view.viewport.height, view.place, view._size_bytes = 20, Place(path=str(path)), path.stat().st_size
+    view.viewport.height, view.file.place, view.file.size_bytes = 20, Place(path=str(path)), path.stat().st_size
     return view
 
 

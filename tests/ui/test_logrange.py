@@ -17,7 +17,7 @@ MOST = 3 << 20
 
 
 def _range_of(view: LogView, end: int = MOST) -> LogRange:
-    return LogRange(view._logs, view, view.files, 5, end)
+    return LogRange(view.file.logs, view, view.files, 5, end)
 
 
 def _log(folder: Path) -> Path:
@@ -74,7 +74,7 @@ async def test_of_a_range_that_could_not_be_read_whole_nothing_is_left(
     tmp_path: Path, what: str, reason: Reason
 ) -> None:
     view = view_of(_log(tmp_path))
-    logs = view._logs = _Broken(tmp_path / "log", what)
+    logs = view.file.logs = _Broken(tmp_path / "log", what)
     logs.view = view
 
     with pytest.raises(ConsoleError) as raised:

@@ -23,7 +23,7 @@ def in_small_looks(path: Path) -> tuple[LogView, FileLogs]:
     """Return a view of 20,000 lines whose host looks through one block of them at a time."""
     written(path, 20_000)
     view = view_of(path)
-    logs = view._logs
+    logs = view.file.logs
     assert isinstance(logs, FileLogs)
     logs.slice_s = -1.0
     return view, logs
@@ -36,7 +36,7 @@ async def test_a_known_hit_is_gone_to_without_asking_the_host_to_search(tmp_path
     query = typed(" 777 x")
     search = searched(view)
     await search.count(query)
-    logs = view._logs
+    logs = view.file.logs
     assert isinstance(logs, FileLogs)
     logs.asked.clear()
 
@@ -77,7 +77,7 @@ async def test_hits_in_what_is_here_are_not_called_all_hits(tmp_path: Path) -> N
     written(tmp_path / "log", 20_000)
     view = view_of(tmp_path / "log")
     search = searched(view)
-    view._logs = fixtures.NoLogs()
+    view.file.logs = fixtures.NoLogs()
 
     assert await search.find(typed("line 19999"), back=True, again=False)
     view.follow()
@@ -95,7 +95,7 @@ async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> No
 
     another = tmp_path / "another"
     written(another, 20_000)
-    view.seen(replace(fixtures.HEALTHY, log=replace(fixtures.HEALTHY.log, path=str(another))))
+    view.file.seen(replace(fixtures.HEALTHY, log=replace(fixtures.HEALTHY.log, path=str(another))))
     logs.gate.set()
     await counting
 
@@ -108,14 +108,14 @@ async def test_a_count_that_was_not_ended_is_not_called_the_whole(tmp_path: Path
 
     def lose_link() -> None:
         if logs.asked.count("count") == 1:
-            view._logs = fixtures.NoLogs()
+            view.file.logs = fixtures.NoLogs()
 
     search = LogSearch(view, lose_link)
     query = typed("line")
     await search.find(query, back=True, again=False)
     await search.count(query)
     said = search.label
-    view._logs = logs
+    view.file.logs = logs
     await search.count(query)
 
     assert said.endswith("+")
@@ -126,13 +126,13 @@ async def test_what_the_host_could_not_be_asked_for_is_not_called_absent(tmp_pat
     written(tmp_path / "log", 20_000)
     view = view_of(tmp_path / "log")
     search = searched(view)
-    logs, view._logs = view._logs, fixtures.NoLogs()
+    logs, view.file.logs = view.file.logs, fixtures.NoLogs()
 
     assert not await search.find(typed("line 3 "), back=True, again=False)
     assert search.label == "/line 3   not found here"
     assert not await search.find(ERRORS, back=True, again=False)
     assert search.label == "no error line here"
 
-    view._logs = logs
+    view.file.logs = logs
     assert not await search.find(ERRORS, back=True, again=False)
     assert search.label == "no error line"

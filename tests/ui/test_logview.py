@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from console.state.lines import LineSplitter, RawLine
 from console.state.logquery import Place, typed
 from console.state.logwindow import MOST_ENTRIES
-from console.ui import logview
+from console.ui import logfile
 from console.ui.logview import LogView
 from tests.ui.filelogs import FileLogs, grow, tail_of
 
 
 def view_of(path: Path, *, kept_bytes: int = 3000, height: int = 20) -> LogView:
     view = LogView(tail_of(path, kept_bytes), FileLogs(path), lambda: None)
-    view.viewport.height, view.place, view._size_bytes = height, Place(path=str(path)), path.stat().st_size
+    view.viewport.height, view.file.place, view.file.size_bytes = height, Place(path=str(path)), path.stat().st_size
     return view
 
 
@@ -71,7 +71,7 @@ async def test_wherever_it_is_scrolled_lines_that_follow_in_the_file_follow_on_t
     wanted = written(path, 2000)
     chance = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logview, "RANGE_BYTES", 4000)
+        patch.setattr(logfile, "RANGE_BYTES", 4000)
         patch.setattr("console.state.logwindow.MOST_ENTRIES", 300)
         view = view_of(path)
         for move in moves:
@@ -85,7 +85,7 @@ async def test_wherever_it_is_scrolled_lines_that_follow_in_the_file_follow_on_t
                 case 3:
                     grow(path, view._buffer, text := f"line {len(wanted)} new\n")
                     wanted.append(text[:-1])
-                    view._size_bytes = path.stat().st_size
+                    view.file.size_bytes = path.stat().st_size
                     view.sync()
                 case _:
                     await scrolled(view, move)
@@ -111,7 +111,7 @@ async def test_what_is_read_stays_in_place_while_the_log_floods(tmp_path: Path) 
         view.sync()
 
     assert shown(view) == before
-    view._size_bytes = path.stat().st_size
+    view.file.size_bytes = path.stat().st_size
     for _ in range(200):
         await scrolled(view, 19)
     assert view.following
@@ -150,7 +150,7 @@ async def test_lines_of_a_file_that_is_gone_stay_above_those_of_the_new_one(tmp_
     assert "log was truncated" in shown(view)
     await scrolled(view, -100)
     assert shown(view)[0] == "line 0 "
-    assert view.trouble == ""
+    assert view.file.trouble == ""
 
 
 async def test_lines_between_steps_stay_however_many_steps_are_hidden(tmp_path: Path) -> None:

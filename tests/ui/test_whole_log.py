@@ -287,7 +287,7 @@ async def test_another_log_is_looked_at_and_escape_goes_back(big: Path) -> None:
         await on.until(lambda: isinstance(on.app.screen, PickScreen), "the list of logs")
         await on.press(*"slammed4", "enter")
         await on.until(lambda: on.rows[-1:] == ["older 4999"], "the end of the other log")
-        assert on.pane.log_view.place.path == str(other)  # type: ignore[union-attr]
+        assert on.pane.log_view.file.place.path == str(other)  # type: ignore[union-attr]
         assert "another log, esc goes back" in on.title
 
         await on.press("g")
@@ -334,7 +334,7 @@ async def test_a_file_that_is_replaced_while_it_is_read_is_named_and_read_anew(t
         for _ in range(200):
             on.pane.action_page(20)
             await on.pilot.pause()
-            await on.until(lambda: not on.pane.log_view.wants or on.pane.log_view.trouble, "an answer")
+            await on.until(lambda: not on.pane.log_view.wants or on.pane.log_view.file.trouble, "an answer")
             if "while it was read" in on.title:
                 break
         assert "the log was replaced while it was read" in on.title
@@ -345,7 +345,7 @@ async def test_a_file_that_is_replaced_while_it_is_read_is_named_and_read_anew(t
 async def test_without_a_link_what_is_here_can_be_searched_and_scrolled(big: Path) -> None:
     async with desk(big) as on:
         on.source.change(link=replace(on.source.snapshot.link, state=LinkState.LOST))
-        on.source.logs = on.pane.log_view._logs = fixtures.NoLogs()
+        on.source.logs = on.pane.log_view.file.logs = fixtures.NoLogs()
         await on.typed("slash", "needle at")
         await on.until(lambda: "hit 1 of 1+" in on.title, "what is here")
         await on.press("g")
@@ -358,7 +358,7 @@ async def test_without_a_link_what_is_here_can_be_searched_and_scrolled(big: Pat
 async def test_trouble_is_told_until_it_was_read_or_the_link_is_back(big: Path) -> None:
     async with desk(big) as on:
         on.source.change(link=replace(on.source.snapshot.link, state=LinkState.LOST))
-        on.source.logs = on.pane.log_view._logs = fixtures.NoLogs()
+        on.source.logs = on.pane.log_view.file.logs = fixtures.NoLogs()
         for leave in (
             lambda: on.press("escape"),
             lambda: on.source.change(link=replace(on.source.snapshot.link, state=LinkState.UP)),
@@ -367,7 +367,7 @@ async def test_trouble_is_told_until_it_was_read_or_the_link_is_back(big: Path) 
             await on.until(lambda: "no link: not all is here" in on.title, "the trouble")
             on.source.change(verdict=Verdict.SLOW)
             await on.pilot.pause()
-            assert on.pane.log_view.trouble
+            assert on.pane.log_view.file.trouble
 
             done = leave()
             if done is not None:

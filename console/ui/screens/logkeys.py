@@ -125,10 +125,10 @@ class LogKeys(TargetScreen):
             following=pane.following,
             unseen=pane.unseen,
             search=pane.search_label,
-            trouble=view.trouble,
+            trouble=view.file.trouble,
             filter=view.patterns.named(view.sieve.only) if view.sieve.only is not None else "",
             hidden_steps=view.hidden_steps if view.sieve.hides_steps else None,
-            other=view.place.path if view.is_other and view.place is not None else None,
+            other=view.file.place.path if view.file.is_other and view.file.place is not None else None,
             offset=where.offset if where is not None else None,
             size_bytes=where.size_bytes if where is not None else 0,
             line=where.line if where is not None else None,
@@ -197,14 +197,14 @@ class LogKeys(TargetScreen):
     def key_escape(self) -> None:
         """Leave what was come to last: the prompt, a search under way, a mark, the search, the filter, another log."""
         pane, view = self.log_pane, self.log_pane.log_view
-        view.trouble = ""  # it was read
+        view.file.trouble = ""  # it was read
         ways: list[tuple[bool, Callable[[], object]]] = [
             (self._search.visible, self._close_search),
             (pane.busy, pane.give_up),
             (view.mark is not None, self._unmark),
             (pane.searching or bool(pane.search_label), pane.clear_search),
             (view.sieve.only is not None, lambda: pane.set_filter(None)),
-            (view.is_other, pane.close_other),
+            (view.file.is_other, pane.close_other),
             (self.viewing is not None, self.face.view_live),
         ]
         for applies, leave in ways:
@@ -308,10 +308,10 @@ class LogKeys(TargetScreen):
         view = self.log_pane.log_view
         chosen = self._range()
         begin, end = chosen.begin, chosen.end
-        if view.place is None or end <= begin:
+        if view.file.place is None or end <= begin:
             self.face.toast("there are no lines to save")
             return
-        stem = Path(view.place.path).name.removesuffix(".log")
+        stem = Path(view.file.place.path).name.removesuffix(".log")
         path = await self.face.push_screen_wait(
             PromptScreen(f"save {words.size(end - begin)} of lines", f"~/{stem}.{begin}-{end}.log", check=_complaint)
         )

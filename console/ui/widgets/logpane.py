@@ -142,7 +142,7 @@ class LogPane(RoleStyles, can_focus=True):
 
     def seen(self, snapshot: Snapshot) -> None:
         """Take from a snapshot which log is followed."""
-        self.log_view.seen(snapshot)
+        self.log_view.file.seen(snapshot)
 
     def pending(self) -> int:
         """How many lines came since the last `sync`."""
@@ -219,7 +219,7 @@ class LogPane(RoleStyles, can_focus=True):
     def follow(self) -> None:
         """Go to the end: of the followed log to stay there, of another one as it is now."""
         self.workers.cancel_group(self, _FETCH)
-        if self.log_view.is_other:
+        if self.log_view.file.is_other:
             self.run_worker(self._then_moved(self.log_view.go_to(-1)), group=_FETCH, exclusive=True)
             return
         self.log_view.follow()
@@ -276,7 +276,7 @@ class LogPane(RoleStyles, can_focus=True):
         """Go to the next (1) or the previous (-1) hit, around the ends."""
         query = self.log_search.searched
         if query is None:
-            self.log_view.trouble = "nothing searched yet: / asks"
+            self.log_view.file.trouble = "nothing searched yet: / asks"
             self.post_message(self.Moved())
             return
         self._find(query, back=direction < 0, again=True)
