@@ -237,6 +237,15 @@ class Engine(Watching):
         growth = GrowthIndex(await self._recorded(run))
         return growth.size_at(bt) if growth.reaches(bt, size_bytes, now_bt) else None
 
+    @property
+    def records(self) -> list[protocol.RunRecord]:
+        """The runs that the host tells of, stops among them; the one that is spoken of first."""
+        return self._records()
+
+    def record_of(self, run_id: str) -> protocol.RunRecord | None:
+        """Return what the host has on record of a run; None where it tells of it no more."""
+        return next((each for each in self._records() if each.id == run_id), None)
+
     def _records(self) -> list[protocol.RunRecord]:
         """Return the records of the runs that the host tells of, the one that is spoken of first."""
         said = self._state.host.said

@@ -53,7 +53,7 @@ async def until_outcome(
     *,
     run_id: str | None,
     deadline: float | None,
-    progress: Progress,
+    progress: Progress | None,
     since: float | None = None,
 ) -> tuple[Snapshot, outcome.Outcome]:
     """Wait until `wanted` is reached or can't be any more, or the deadline passes.
@@ -63,7 +63,7 @@ async def until_outcome(
     """
 
     def say(snapshot: Snapshot, *, is_last: bool = False) -> None:
-        if run_id is None or (snapshot.run is not None and snapshot.run.id == run_id):
+        if progress is not None and (run_id is None or (snapshot.run is not None and snapshot.run.id == run_id)):
             progress.show(snapshot, is_last=is_last)  # not what the run that is being replaced once went through
 
     def settled(snapshot: Snapshot) -> tuple[Snapshot, outcome.Outcome] | None:

@@ -25,25 +25,33 @@ class Steady(msgspec.Struct, frozen=True):
 
 
 def report(
-    engine: Engine,
+    engine: Engine | None,
     snapshot: Snapshot,
     judged: outcome.Outcome,
     wanted: str,
     *,
     plan: Plan | None = None,
     steady: Steady | None = None,
+    is_earlier: bool = False,
     as_json: bool,
 ) -> int:
-    """Print the outcome; return the exit code. `plan`: what was carried out; `steady`: the rate that was waited for."""
+    """Print the outcome; return the exit code.
+
+    `engine`: which has read the run's log, if one has; `plan`: what was carried out; `steady`: the rate that was waited
+    for; `is_earlier`: another run is there by now, so that the time of its end is told, too.
+    """
     if as_json:
         fields = outcome_json(engine, snapshot, judged, wanted, plan)
         output.emit_json(fields | ({"tok_s": steady.fields} if steady is not None else {}))
     else:
-        output.say(steady.line if steady is not None else outcome_line(snapshot, judged, plan))
+        line = outcome_line(snapshot, judged, plan, is_earlier=is_earlier)
+        output.say(steady.line if steady is not None else line)
     return judged.exit_code
 
 
-def outcome_line(snapshot: Snapshot, judged: outcome.Outcome, plan: Plan | None = None) -> str:
+def outcome_line(
+    snapshot: Snapshot, judged: outcome.Outcome, plan: Plan | None = None, *, is_earlier: bool = False
+) -> str:
     run, status, reason = snapshot.run, judged.stage, snapshot.reason
     is_fine = judged.word in ("OK", "PENDING")
     words = [judged.word, judged.where]
@@ -52,7 +60,7 @@ def outcome_line(snapshot: Snapshot, judged: outcome.Outcome, plan: Plan | None 
     name = (run.name if run else None) or (plan.replaced_name if plan and plan.action == "stop" else None)
     if judged.where != f"by {name}":
         words.append(output.one_line(name or "?"))
-    words += _facts(snapshot, judged)
+    words += _facts(snapshot, judged, is_earlier=is_earlier)
     if judged.word == "PENDING" and not (run and run.exit):
         words.append("on_track")
     line = " ".join(word for word in words if word)
@@ -82,7 +90,7 @@ def next_check_s(snapshot: Snapshot, judged: outcome.Outcome) -> float:
     return min(60.0, max(5.0, status.usual_s - (snapshot.at - status.began_at)))
 
 
-def _facts(snapshot: Snapshot, judged: outcome.Outcome) -> list[str]:
+def _facts(snapshot: Snapshot, judged: outcome.Outcome, *, is_earlier: bool = False) -> list[str]:
     run, status = snapshot.run, judged.stage
     facts = [f"id={run.id}"] if run and run.id else []
     if judged.word == "OK" and run and run.alive:
@@ -102,6 +110,8 @@ def _facts(snapshot: Snapshot, judged: outcome.Outcome) -> list[str]:
             facts.append(f"after={output.seconds(run.exit.lived_s)}")
         if run.exit.by and judged.word == "OK":
             facts.append(f"stopped_by={shlex.quote(run.exit.by)}")
+        if is_earlier and run.exit.at is not None and judged.outcome != "replaced":
+            facts.append(f"ended={output.utc(run.exit.at)}")
     elif status and status.began_at is not None and status.state in (StageState.ACTIVE, StageState.LATE):
         facts.append(f"in_stage={max(0.0, snapshot.at - status.began_at):.0f}s")
         if status.usual_s is not None:
@@ -113,7 +123,7 @@ _WAITING = {"pending": "on_track", "late": "late"}
 
 
 def outcome_json(
-    engine: Engine, snapshot: Snapshot, judged: outcome.Outcome, wanted: str, plan: Plan | None = None
+    engine: Engine | None, snapshot: Snapshot, judged: outcome.Outcome, wanted: str, plan: Plan | None = None
 ) -> dict[str, Any]:
     run, reason = snapshot.run, snapshot.reason
     end = run.exit if run else None
@@ -133,6 +143,7 @@ def outcome_json(
         "exit_status": end.code if end else None,
         "signal": end.signal if end else None,
         "lived_s": output.rounded(end.lived_s) if end else None,
+        "ended_at": output.utc(end.at) if end else None,
         "stopped_by": end.by if end else None,
         "why": _whys(snapshot),
         "link": "own",
@@ -149,7 +160,7 @@ def outcome_json(
             "evidence": [{"label": fact.label, "text": fact.text} for fact in reason.facts],
             "safe": reason.safe,
             "next": output.advice(reason.next),
-            **log_excerpt(engine),
+            **(log_excerpt(engine) if engine is not None else {"log_tail": [], "first_error": None}),
         }
     fields["exit_code"] = int(judged.exit_code)
     return fields

@@ -11,7 +11,7 @@ import msgspec
 
 from console.config import Target
 from console.engine import Engine
-from console.headless import follow, output, report, store
+from console.headless import earlier, follow, output, report, store
 from console.headless.session import deadline_after, on_terminal, opened, settled, typed_line
 from console.model import Accepted, Overrides, Plan, Snapshot, StageStatus
 from console.reasons import ConsoleError, Exit, Reason, reason_of
@@ -73,7 +73,11 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
             progress=follow.Progress(),
             since=asked_at,
         )
-        return report.report(engine, snapshot, judged, wanted, plan=plan, as_json=options.as_json)
+        log, snapshot, judged = await earlier.ending(
+            engine, snapshot, judged, wanted, run_id=accepted.run_id, deadline=deadline
+        )
+        late = log is not engine
+        return report.report(log, snapshot, judged, wanted, plan=plan, is_earlier=late, as_json=options.as_json)
 
 
 def note_run(accepted: Accepted, target: str) -> None:

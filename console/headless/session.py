@@ -40,7 +40,13 @@ async def opened(name: str, target: Target, *, ledger: Path | None = None) -> As
 
     Raises: whatever ended the engine, should it end by itself.
     """
-    engine = Engine(name, target, operator=operator(), origin=origin(), ledger=ledger)
+    async with ran(Engine(name, target, operator=operator(), origin=origin(), ledger=ledger)) as engine:
+        yield engine
+
+
+@asynccontextmanager
+async def ran(engine: Engine) -> AsyncIterator[Engine]:
+    """Run this engine for the length of the block. Raises: whatever ended it, should it end by itself."""
     task = asyncio.create_task(engine.run())
     try:
         yield engine

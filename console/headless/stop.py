@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from console.config import Target
-from console.headless import follow, report, restart
+from console.headless import earlier, follow, report, restart
 from console.headless.session import deadline_after, opened, settled
 from console.model import Overrides
 from console.reasons import ConsoleError, Exit, Reason
@@ -42,4 +42,8 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
             deadline=deadline,
             progress=follow.Progress(quiet_before=True),
         )
-        return report.report(engine, found, judged, "free", plan=plan, as_json=options.as_json)
+        log, found, judged = await earlier.ending(
+            engine, found, judged, "free", run_id=plan.replaced_id, deadline=deadline
+        )
+        late = log is not engine
+        return report.report(log, found, judged, "free", plan=plan, is_earlier=late, as_json=options.as_json)

@@ -6,7 +6,7 @@ import asyncio
 
 from console.config import Target
 from console.engine import Engine
-from console.headless import follow, output, report
+from console.headless import earlier, follow, output, report
 from console.headless.session import deadline_after, opened, settled
 from console.history.comparing import compare
 from console.model import Snapshot
@@ -24,12 +24,14 @@ async def _wait(
     deadline = deadline_after(timeout)
     async with opened(name, target) as engine:
         await settled(engine, deadline)
-        run_id = _run_id(engine, which)
+        run_id = await _run_id(engine, which)
         found, judged = await follow.until_outcome(
             engine, wanted, run_id=run_id, deadline=deadline, progress=follow.Progress(quiet_before=True)
         )
+        log, found, judged = await earlier.ending(engine, found, judged, wanted, run_id=run_id, deadline=deadline)
         steady = await _steady(engine, found) if wanted == "steady" and judged.word == "OK" else None
-        return report.report(engine, found, judged, wanted, steady=steady, as_json=as_json)
+        late = log is not engine
+        return report.report(log, found, judged, wanted, steady=steady, is_earlier=late, as_json=as_json)
 
 
 async def _steady(engine: Engine, snapshot: Snapshot) -> report.Steady:
@@ -65,7 +67,7 @@ async def _steady(engine: Engine, snapshot: Snapshot) -> report.Steady:
     return report.Steady(" ".join(words), fields)
 
 
-def _run_id(engine: Engine, which: str | None) -> str | None:
+async def _run_id(engine: Engine, which: str | None) -> str | None:
     """Return the id that `which` (an id, a name, or None for the run that is there) means.
 
     Raises: ConsoleError; UNEXPECTED_RUN for a run that this target has never heard of: it was not replaced.
@@ -78,6 +80,10 @@ def _run_id(engine: Engine, which: str | None) -> str | None:
     if run and which in (run.id, run.name):
         return run.id
     past = next((each for each, name in reversed(engine.past_runs.items()) if which in (each, name)), None)
-    if past is None:
-        raise follow.unexpected(f"no run {which} is known on this target", run)
-    return past
+    if past is not None:
+        return past
+    try:  # the host tells of its newest runs only
+        row, _ = await engine.archive.run(which)
+    except ConsoleError as error:
+        raise follow.unexpected(f"no run {which} is known on this target", run) from error
+    return row.id
