@@ -1,37 +1,35 @@
 """Lines of a log into samples: step, loss, rate, queue, checkpoints.
 
-Finds out which format the log has, keeps to it, and looks again when it stops fitting. What no single line can tell is
-decided here: which bar is the training, which step a record without one belongs to, and which lines are one record.
-Tokens/s where no line states them come from `rates`. Pure.
+Which lines are one record is decided here. What else no single line can tell, others know: `formatchoice` which format
+the log has, `stepcounter` which step a line belongs to, `rates` the tokens/s where no line states them. Pure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Final
 
 import msgspec
 
 from console.state.checkpoints import CheckpointLine, CheckpointState, read_checkpoint
+from console.state.formatchoice import FormatChoice
 from console.state.formatrules import (
     Format,
     FormatError,
     Kind,
     Reading,
     Scope,
-    is_candidate,
     read,
     read_more,
     skip_prefix,
     without_json_after,
 )
-from console.state.formats import LITERALS, find_format
+from console.state.formats import find_format
 from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
 from console.state.rates import Rates, finite, step_seconds
 from console.state.startup import STARTUP, read_startup
+from console.state.stepcounter import StepCounter, count_of, stated_step, training_step
 
 __all__ = [
     "CheckpointState",
@@ -45,20 +43,8 @@ __all__ = [
     "classify",
 ]
 
-SWITCH_AFTER: Final = 3
-"""Step lines of one other format, with none of the chosen format between, that change the choice."""
-MOST_COPIES: Final = 512
-"""Step lines of other ranks in a row that are taken for copies: a pipe of each of 8 ranks holds fewer. After them the
-rank that was followed is gone.
-"""
-UNPROVEN_BAR_STEPS: Final = 50
-"""An unlabelled bar shorter than this is taken for a loading bar while nothing else speaks for it."""
-MAX_COUNT: Final = 10**12
-"""No counter of steps is larger; `global_step=inf` is none at all."""
 MAX_RECORD_LINES: Final = 500
 """Lines of one record that are read; what still follows is no record of a trainer."""
-UNPROVEN_BAR_RATE: Final = 20.0
-"""An unlabelled bar quicker than this many iterations a second is taken for data preparation, likewise."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -138,7 +124,7 @@ class Parser:
         `each_line` reads each line for what it is, also where it is of another format than the log or was there before.
         Raises: FormatError.
         """
-        self._fixed = (None if format == "auto" else find_format(format)) if isinstance(format, str) else format
+        self._named = (None if format == "auto" else find_format(format)) if isinstance(format, str) else format
         self._tokens_config = tokens_per_step
         self._each_line = each_line
         self._lines = self._matched = self._steps = 0
@@ -146,16 +132,15 @@ class Parser:
 
     def reset(self) -> None:
         """Forget what was learned of the log (another run's log is read next); the counts go on."""
-        self._format: Format | None = self._fixed
-        self._rival: tuple[str, int] = ("", 0)
-        self._totals: dict[str, int] = {}  # by format or family
         self._rates = Rates(self._tokens_config)
+        self._counter = StepCounter(is_named=self._named is not None)
+        self._choice = FormatChoice(
+            self._named,
+            each_line=self._each_line,
+            is_training=self._counter.is_training,
+            on_switch=self._rates.forget_arrivals,
+        )
         self._record: _Record | None = None
-        self._bar: tuple[int, int] | None = None  # step and total of the training's bar
-        self._bar_proven = False
-        self._last_step: int | None = None
-        self._last_rank: str | None = None
-        self._copies = 0
         self._last_state: tuple[int, str] = (-1, "")
 
     @property
@@ -166,12 +151,12 @@ class Parser:
     @property
     def last_step(self) -> int | None:
         """The training step that was read last."""
-        return self._last_step
+        return self._counter.last
 
     @property
     def format(self) -> str | None:
         """The name of the format in use, or None while none is known."""
-        return self._format.name if self._format is not None else None
+        return self._choice.format.name if self._choice.format is not None else None
 
     @property
     def understood(self) -> Understood:
@@ -218,9 +203,7 @@ class Parser:
             return [self._checkpoint(checkpoint, line), *self._step_beside(line, text, live=live)]
         start, rank = skip_prefix(text)
         text = without_json_after(text, start)
-        formats = self._in_order(text)
-        first = next(formats, None)
-        found = self._match(chain((first,), formats), text, start, line.partial) if first is not None else None
+        found = self._choice.match(text, start, partial=line.partial)
         if found is None:
             return [] if line.partial else self._start_up(line, text, start)
         fmt, reading = found
@@ -232,12 +215,12 @@ class Parser:
 
     def _step_beside(self, line: RawLine, text: str, *, live: bool) -> list[Sample]:
         """Read the step of a line that tells of a checkpoint, too, as the log's own format writes them."""
-        fmt = self._format
-        if fmt is None or not is_candidate(fmt, text):
-            return []
         start, rank = skip_prefix(text)
-        reading = self._try(fmt, text, start, False)
-        if reading is None or reading.rule.kind is not Kind.STEP or reading.rule.opens:
+        found = self._choice.match_own(text, start)
+        if found is None:
+            return []
+        fmt, reading = found
+        if reading.rule.kind is not Kind.STEP or reading.rule.opens:
             return []
         sample = self._sample(fmt, reading, line, rank, live=live)
         return [sample] if sample is not None else []
@@ -253,7 +236,7 @@ class Parser:
 
     def _open(self, record: _Record) -> list[Sample]:
         """Hand out a record's step as soon as it is known."""
-        if _count(record.reading.fields, "step") is None:
+        if count_of(record.reading.fields, "step") is None:
             return []
         sample = self._sample(record.format, record.reading, record.line, record.rank, live=record.live)
         record.told = True
@@ -298,7 +281,7 @@ class Parser:
         """The next line is not the one after the last: what is known of the log's format stays."""
         self._record = None
         self._rates.forget_arrivals()
-        self._last_step = None
+        self._counter.last = None
 
     def flush(self) -> list[Sample]:
         """Close the open record and return what it has not told yet."""
@@ -308,70 +291,12 @@ class Parser:
         sample = self._sample(record.format, record.reading, record.line, record.rank, live=record.live)
         return [sample] if sample is not None else []
 
-    # Which format
-
-    def _in_order(self, text: str) -> Iterator[Format]:
-        """Yield the formats that a line may be of, the one in use first: mostly the others need not be asked."""
-        current = self._format
-        if current is not None and is_candidate(current, text):
-            yield current
-        for fmt in LITERALS.candidates(text) if self._fixed is None else (self._fixed,):
-            if fmt is not current and (self._fixed is None or is_candidate(fmt, text)):
-                yield fmt
-
-    def _match(self, formats: Iterable[Format], text: str, start: int, partial: bool) -> tuple[Format, Reading] | None:
-        for fmt in formats:
-            if (reading := self._try(fmt, text, start, partial)) is not None:
-                return (fmt, reading) if self._choose(fmt, reading) else None
-        return None
-
-    def _try(self, fmt: Format, text: str, start: int, partial: bool) -> Reading | None:
-        reading = read(fmt, text, start)
-        if reading is None or (partial and not reading.rule.bar):
-            return None
-        return reading if not reading.rule.unlabelled or self._is_training(fmt, reading) else None
-
-    def _choose(self, fmt: Format, reading: Reading) -> bool:
-        """Whether a line of this format counts, changing the current format where it should."""
-        is_step = reading.rule.kind is Kind.STEP
-        if self._format is None or fmt is self._format:
-            if is_step:
-                self._format, self._rival = fmt, ("", 0)
-            return True
-        if self._each_line or (fmt.family and fmt.family == self._format.family):
-            return True
-        if not is_step:
-            return False
-        name, count = self._rival
-        self._rival = (fmt.name, count + 1 if name == fmt.name else 1)
-        if self._rival[1] < SWITCH_AFTER:
-            return False
-        self._format, self._rival = fmt, ("", 0)
-        self._rates.forget_arrivals()
-        return True
-
-    def _is_training(self, fmt: Format, reading: Reading) -> bool:
-        """Whether an unlabelled bar is that of the training."""
-        step, total = _count(reading.fields, "step") or 0, _count(reading.fields, "total") or 0
-        if step <= 0 or step > total:
-            return False  # nothing was done yet
-        if (stated := self._totals.get(_log_of(fmt))) is not None:
-            return total == stated
-        if self._bar is not None and (self._bar_proven or total == self._bar[1]):
-            return total == self._bar[1]
-        if self._fixed is not None:
-            return True
-        per_s = reading.fields.get("steps_per_s")
-        if per_s is None and "step_s" not in reading.fields:
-            return False
-        return total >= UNPROVEN_BAR_STEPS and (per_s or 0.0) <= UNPROVEN_BAR_RATE
-
     # Samples
 
     def _checkpoint(self, found: CheckpointLine, line: RawLine) -> Sample:
         step = found.step
-        if step is None and self._format is not None and self._format.checkpoint_at_last_step:
-            step = self._last_step
+        if step is None and self._choice.format is not None and self._choice.format.checkpoint_at_last_step:
+            step = self._counter.last
         return Sample(
             kind=Kind.CKPT,
             format=self.format or "any",
@@ -385,26 +310,16 @@ class Parser:
         )
 
     def _sample(self, fmt: Format, reading: Reading, line: RawLine, rank: str | None, *, live: bool) -> Sample | None:
-        kind, fields = reading.rule.kind, reading.fields
-        stated = step = _training_step(fields)
-        if step is not None and reading.rule.epoch_from is not None and "global_step" not in fields:
-            epochs = max(0, (_count(fields, "epoch") or 0) - reading.rule.epoch_from)
-            step += epochs * (_count(fields, "total") or 0)
+        kind, step = reading.rule.kind, training_step(reading)
         if kind is Kind.STEP:
-            if step is not None and not self._is_news(step, rank, reading) and not self._each_line:
+            if step is not None and not self._counter.is_news(step, rank, reading) and not self._each_line:
                 return None
-            step = self._follow(fmt, reading, step)
-            self._last_rank = rank
+            step = self._counter.follow(fmt, reading, step, rank)
         if kind is Kind.HEADER:
             self._rates.learn(reading)
-        total = _count(fields, "total")
-        if total is not None and not reading.rule.unlabelled and reading.rule.epoch_from is None:
-            if kind is Kind.HEADER:
-                self._totals[_log_of(fmt)] = total
-            else:
-                self._totals.setdefault(_log_of(fmt), total)
+        self._counter.learn_total(fmt, reading)
         rate = self._rates.of(reading, step, line.at, live=live)
-        return self._build(fmt, reading, line, step=step, stated=stated, rate=rate)
+        return self._build(fmt, reading, line, step=step, stated=stated_step(reading.fields), rate=rate)
 
     def _build(
         self,
@@ -417,15 +332,12 @@ class Parser:
         rate: tuple[float | None, Scope | None],
         continues: bool = False,
     ) -> Sample:
-        kind, fields = reading.rule.kind, reading.fields
-        total = _count(fields, "total") if reading.rule.epoch_from is None else None
-        if total is None:
-            total = self._totals.get(_log_of(fmt))
+        fields = reading.fields
         extra = {key: value for key, value in reading.extra.items() if math.isfinite(value)}
         if reading.rule.scope is Scope.RANK:
             extra |= {f"worker_{key}": value for key, value in fields.items() if math.isfinite(value)}
         return Sample(
-            kind=kind,
+            kind=reading.rule.kind,
             format=fmt.name,
             offset=line.offset,
             end_offset=line.end_offset,
@@ -433,7 +345,7 @@ class Parser:
             step=step,
             stated_step=stated,
             continues=continues or reading.rule.continues,
-            total_steps=total,
+            total_steps=self._counter.total(fmt, reading),
             loss=finite(fields.get("loss")),
             loss_state=_loss_state(fmt, fields),
             tok_s=rate[0],
@@ -446,44 +358,6 @@ class Parser:
             eta_s=finite(fields.get("eta_s")),
             extra=extra,
         )
-
-    def _is_news(self, step: int, rank: str | None, reading: Reading) -> bool:
-        """False for a bar that was redrawn, and for another rank's copy of a step line.
-
-        Ranks that write into pipes come in blocks: what the rank that is followed has told already is no step back.
-        """
-        if reading.rule.bar and self._bar is not None and self._bar[0] == step:
-            return False
-        is_told = self._last_step is not None and step <= self._last_step
-        is_copy = is_told and rank is not None and self._last_rank not in (None, rank)
-        self._copies = self._copies + 1 if is_copy else 0
-        return not is_copy or self._copies > MOST_COPIES
-
-    def _follow(self, fmt: Format, reading: Reading, step: int | None) -> int | None:
-        """Note a step line, and return the step that it belongs to."""
-        if reading.rule.bar and step is not None:
-            self._bar = (step, _count(reading.fields, "total") or 0)
-        elif step is None and fmt.step_from_bar and self._bar is not None:
-            self._bar_proven = True
-            step = self._bar[0]
-        if step is not None:
-            self._last_step = step
-        return step
-
-
-def _log_of(fmt: Format) -> str:
-    return fmt.family or fmt.name
-
-
-def _training_step(fields: dict[str, float]) -> int | None:
-    step = _count(fields, "global_step")
-    return step if step is not None else _count(fields, "step")
-
-
-def _count(fields: dict[str, float], name: str) -> int | None:
-    """Return a counter; None where there is none, or no counter would hold such a number."""
-    value = fields.get(name)
-    return int(value) if value is not None and 0 <= value < MAX_COUNT else None
 
 
 def _loss_state(fmt: Format, fields: dict[str, float]) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from console.state.formats import FORMATS
 from console.state.lines import LineSplitter, RawLine
-from console.state.metrics import MOST_COPIES, CheckpointState, Kind, LineKind, Parser, Sample, Scope, classify
+from console.state.metrics import CheckpointState, Kind, LineKind, Parser, Sample, Scope, classify
 
 DFLASH = "step {}/900 | loss 2.5 | tok/s 20,000 | hs_queue min_ready=4 max_depth=16"
 TITAN = "[titan] 2026-02-11 07:15:09,551 - root - INFO - step: {}  loss:  4.5  grad_norm:  0.75  tps: 6,512"
@@ -85,31 +85,6 @@ def test_no_text_makes_the_gutter_raise(text: str) -> None:
 # Formats
 
 
-def test_format_is_kept_once_found() -> None:
-    parser = Parser()
-
-    samples = feed(parser, DFLASH.format(1), DFLASH.format(2), TITAN.format(7), DFLASH.format(3))
-
-    assert steps(samples) == [1, 2, 3]
-    assert parser.format == "dflash"
-
-
-def test_format_changes_when_the_log_has_turned_to_another() -> None:
-    parser = Parser()
-
-    samples = feed(parser, DFLASH.format(1), *(TITAN.format(n) for n in range(10, 15)))
-
-    assert steps(samples) == [1, 12, 13, 14]
-    assert parser.format == "torchtitan"
-
-
-def test_named_format_reads_nothing_else() -> None:
-    parser = Parser("megatron")
-
-    assert feed(parser, DFLASH.format(1), *(TITAN.format(n) for n in range(5))) == []
-    assert parser.understood.format == "megatron"
-
-
 def test_understood_counts_lines_not_states_of_a_bar() -> None:
     parser = Parser()
     for line in LineSplitter().feed(f"hello\n{DFLASH.format(1)}\n\r 1/9\r 2/9\n".encode(), 0, 1.0):
@@ -134,24 +109,11 @@ def test_number_with_an_unknown_unit_is_no_extra_field() -> None:
     assert sample.extra == {"temp": 61.5, "mfu": 41.5}
 
 
-def test_unknown_log_has_no_format() -> None:
-    parser = Parser()
-    feed(parser, "loading", "warming up", "done")
-
-    assert (parser.understood.lines, parser.understood.matched, parser.format) == (3, 0, None)
-
-
 def test_unfinished_line_is_not_read() -> None:
     parser = Parser()
 
     assert parser.feed(raw("step 1842", partial=True)) == []
     assert parser.feed(raw(DFLASH.format(1842), partial=True)) == []
-
-
-def test_total_of_the_header_holds_for_the_steps() -> None:
-    (_, sample) = feed(Parser(), "targets: a | drafters: b | total_steps=700", "step 5 | loss 2.5 | tok/s 9")
-
-    assert sample.total_steps == 700
 
 
 def test_workers_line_does_not_touch_the_step() -> None:
@@ -161,31 +123,6 @@ def test_workers_line_does_not_touch_the_step() -> None:
     assert samples[1].scope is Scope.RANK
     assert samples[1].tok_s is None
     assert samples[1].extra == {"worker": 6.0, "worker_step": 99.0, "local_loss": 1.25, "worker_tok_s": 7200.0}
-
-
-def test_copy_of_a_step_by_another_rank_is_passed_by() -> None:
-    lines = [f"[rank{rank}]:{TITAN.format(step)}" for step in (1, 2) for rank in (0, 1)]
-
-    assert steps(feed(Parser(), *lines)) == [1, 2]
-
-
-def test_copy_of_step_zero_by_another_rank_is_passed_by_like_any_other() -> None:
-    lines = [f"[rank{rank}]:{TITAN.format(step)}" for step in (0, 1) for rank in (0, 1, 2)]
-
-    assert steps(feed(Parser(), *lines)) == [0, 1]
-
-
-def test_blocks_of_ranks_that_write_into_pipes_are_one_run_that_never_steps_back() -> None:
-    blocks = [range(1, 5), range(5, 9), range(3, 5)]  # the last: back to a checkpoint
-    lines = [f"[rank{rank}]:{TITAN.format(step)}" for block in blocks for rank in (0, 1, 2) for step in block]
-
-    assert steps(feed(Parser(), *lines)) == [1, 2, 3, 4, 5, 6, 7, 8, 3, 4]
-
-
-def test_another_rank_is_followed_once_the_one_that_was_is_gone() -> None:
-    lines = [f"[rank7]:{TITAN.format(900)}", *(f"[rank3]:{TITAN.format(step)}" for step in range(1, 600))]
-
-    assert steps(feed(Parser(), *lines))[:3] == [900, MOST_COPIES + 1, MOST_COPIES + 2]
 
 
 def test_counter_that_jumps_back_is_reported_as_it_is() -> None:
@@ -202,66 +139,8 @@ def test_loss_that_is_no_number_is_named(value: str, state: str | None) -> None:
 # Progress bars
 
 
-def test_bar_gives_each_step_once() -> None:
-    parser = Parser()
-
-    samples = feed(parser, bar(10, 900), bar(10, 900), bar(11, 900))
-
-    assert steps(samples) == [10, 11]
-    assert samples[0].total_steps == 900
-
-
-def test_live_bar_is_read_before_its_line_ends_and_not_again() -> None:
-    splitter, parser = LineSplitter(), Parser()
-    found = []
-    place = 0
-    for data in (f"\r{bar(10, 900)}".encode(), f"\r{bar(11, 900)}".encode(), b"\n"):
-        for line in splitter.feed(data, place, 1.0):
-            found += parser.feed(line)
-        place += len(data)
-        live = splitter.live()
-        found += parser.feed(live) if live is not None else []
-
-    assert steps(found) == [10, 11]
-
-
 def test_half_a_bar_is_not_read() -> None:
     assert Parser().feed(raw(bar(10, 900)[:-4], partial=True)) == []
-
-
-def test_record_without_a_step_takes_that_of_the_bar() -> None:
-    parser = Parser()
-
-    samples = feed(parser, bar(10, 900), "{'loss': 1.5, 'learning_rate': 3e-05, 'epoch': 0.1}")
-
-    assert (samples[1].step, samples[1].loss) == (10, 1.5)
-
-
-def test_bar_of_an_evaluation_is_not_the_training() -> None:
-    parser = Parser()
-
-    samples = feed(
-        parser,
-        bar(10, 900),
-        "{'loss': 1.5, 'epoch': 0.1}",
-        bar(60, 125),
-        bar(61, 125),
-        "{'eval_loss': 1.25}",
-        bar(11, 900),
-    )
-
-    assert steps(samples) == [10, 10, 11]
-
-
-def test_total_that_the_log_states_tells_the_bar() -> None:
-    samples = feed(Parser(), "  Total optimization steps = 12", bar(60, 125), bar(3, 12))
-
-    assert steps(samples) == [3]
-
-
-@pytest.mark.parametrize("line", [bar(3, 12), bar(600, 90_000, "512.00it/s"), bar(0, 900)])
-def test_bar_that_may_be_anything_is_no_step(line: str) -> None:
-    assert feed(Parser(), line) == []
 
 
 # Rates
@@ -500,11 +379,3 @@ def test_step_lines_are_steps(line: str) -> None:
 
 def test_loading_bar_is_plain() -> None:
     assert classify("Loading checkpoint shards:  42%|████▏     | 5/12 [00:48<01:06,  9.51s/it]") is LineKind.PLAIN
-
-
-def test_epoch_bar_of_torchtune_tells_no_end_of_the_run() -> None:
-    (first,) = Parser().feed(raw("1|999|Loss: 0.5: 100%|█████████▉| 999/1000 [05:00<00:00,  3.33it/s]"))
-    (later,) = Parser().feed(raw("2|1250|Loss: 0.5:  25%|██▌       | 250/1000 [05:00<15:00,  1.20s/it]"))
-
-    assert (first.step, first.total_steps) == (999, None)
-    assert (later.step, later.total_steps) == (1250, None)
