@@ -193,6 +193,7 @@ async def test_frozen_container_is_named_and_the_attempt_goes_on_when_it_thaws(
             held = heard.of(LinkDown)[0]
             assert (held.reason, held.held, held.retry_in_s) == (Reason.CONTAINER_FROZEN, True, None)
 
+            monkeypatch.setattr(bootstrap, "ANSWER_S", 20.0)
             container.thaw()
             await until_up(heard)
     finally:

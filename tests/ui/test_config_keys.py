@@ -22,6 +22,7 @@ from console.ui.screens.prompt import PromptScreen
 from console.ui.widgets.lines import LinesView
 from tests.ui import fixtures
 from tests.ui.fixtures import FakeSource
+from tests.ui.screens import is_there
 from tests.waiting import until_async
 
 
@@ -41,13 +42,13 @@ async def running(scene: str, entry: ConfigEntry | None) -> AsyncIterator[tuple[
 
 async def edit_one_value(app: ConsoleApp, pilot: Pilot[str]) -> None:
     await pilot.press("r")
-    await until_async(lambda: isinstance(app.screen, PlanScreen), what="the dialog")
+    await until_async(lambda: is_there(app, PlanScreen) and "kill" in shown(app, "rows"), what="the plan")
     await pilot.press("e")
-    await until_async(lambda: isinstance(app.screen, EditScreen), what="the table")
+    await until_async(lambda: is_there(app, EditScreen), what="the table")
     await pilot.press("down", "enter")
-    await until_async(lambda: isinstance(app.screen, PromptScreen), what="the prompt")
+    await until_async(lambda: is_there(app, PromptScreen), what="the prompt")
     await pilot.press("backspace", "2", "enter")
-    await until_async(lambda: isinstance(app.screen, EditScreen), what="the table again")
+    await until_async(lambda: is_there(app, EditScreen), what="the table again")
 
 
 def shown(app: ConsoleApp, widget_id: str) -> str:

@@ -19,6 +19,7 @@ from console.ui.present.look import ASCII, UNICODE, Look
 from console.ui.present.spans import as_text, width_of
 from console.ui.screens.gpus import GpuScreen
 from tests.ui import fixtures
+from tests.ui.screens import is_there
 from tests.waiting import until_async
 
 LOOK = Look(glyphs=UNICODE, zone=UTC)
@@ -186,7 +187,7 @@ async def test_keys_choose_a_gpu_a_metric_and_its_processes() -> None:
     app = ConsoleApp(fixtures.SCENES["troubled"](), zone=UTC)
     async with app.run_test(size=(120, 36)) as pilot:
         await pilot.press("2")
-        await until_async(lambda: isinstance(app.screen, GpuScreen), what="the GPU screen")
+        await until_async(lambda: is_there(app, GpuScreen), what="the GPU screen")
         screen = app.screen
         assert isinstance(screen, GpuScreen)
 
@@ -204,7 +205,7 @@ async def test_the_table_is_copied_with_its_sentences() -> None:
     app = ConsoleApp(fixtures.SCENES["troubled"](), zone=UTC)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("2")
-        await until_async(lambda: isinstance(app.screen, GpuScreen), what="the GPU screen")
+        await until_async(lambda: is_there(app, GpuScreen), what="the GPU screen")
         screen = app.screen
         assert isinstance(screen, GpuScreen)
 

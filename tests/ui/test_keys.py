@@ -34,6 +34,7 @@ from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 from tests.ui import fixtures
 from tests.ui.fixtures import FakeSource, raw, replace
+from tests.ui.screens import is_there
 from tests.waiting import until_async
 
 _FLAGS = ("run_alive", "good_run", "comparing", "link_lost", "contact", "unwritten", "replay")
@@ -91,7 +92,7 @@ def title_of(app: ConsoleApp) -> str:
 
 async def opened_plan(app: ConsoleApp, pilot: Pilot[str], key: str = "r") -> PlanScreen:
     await pilot.press(key)
-    screen = await until_async(lambda: app.screen if isinstance(app.screen, PlanScreen) else None, what="the dialog")
+    screen = await until_async(lambda: app.screen if is_there(app, PlanScreen) else None, what="the dialog")
     assert isinstance(screen, PlanScreen)
     await until_async(lambda: "kill" in rows_of(app) or "✗" in rows_of(app), what="the plan in the dialog")
     await pilot.pause()
@@ -451,6 +452,17 @@ async def test_a_plan_that_comes_while_the_dialog_is_taken_down_is_nobodys(monke
         assert isinstance(app.screen, plan_module.PlanScreen), "an error in there would have ended the app"
 
 
+async def test_a_dialog_that_is_taken_down_before_its_next_paint_ends_nothing() -> None:
+    async with running("healthy") as (app, _, pilot):
+        dialog = await opened_plan(app, pilot)
+        taken_down = dialog.remove_children()
+        dialog.call_after_refresh(dialog._show_more)
+        await taken_down
+        await pilot.pause()
+
+        assert app.screen is dialog, "an error in there would have ended the app"
+
+
 async def test_stop_takes_s_and_never_capital_r() -> None:
     async with running("healthy") as (app, source, pilot):
         await opened_plan(app, pilot, "s")
@@ -466,7 +478,7 @@ async def test_keys_typed_ahead_of_the_dialog_are_dropped(monkeypatch: pytest.Mo
     monkeypatch.setattr(plan_module, "TYPE_AHEAD_S", 60.0)
     async with running("healthy") as (app, source, pilot):
         await pilot.press("r", "R", "R")
-        await until_async(lambda: isinstance(app.screen, PlanScreen) and "kill" in rows_of(app), what="the plan")
+        await until_async(lambda: is_there(app, PlanScreen) and "kill" in rows_of(app), what="the plan")
         await pilot.press("R", "enter")
         await pilot.pause()
 
@@ -502,18 +514,18 @@ async def test_c_n_and_e_change_the_plan_and_nothing_else() -> None:
         await until_async(lambda: "kept (c)" in rows_of(app), what="the cache kept")
 
         await pilot.press("n")
-        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the prompt")
+        await until_async(lambda: is_there(app, PromptScreen), what="the prompt")
         await pilot.press("backspace", "7", "enter")
-        await until_async(lambda: isinstance(app.screen, PlanScreen) and "slammed7" in rows_of(app), what="the name")
+        await until_async(lambda: is_there(app, PlanScreen) and "slammed7" in rows_of(app), what="the name")
 
         await pilot.press("e")
-        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table")
+        await until_async(lambda: is_there(app, EditScreen), what="the table")
         await pilot.press("down", "enter")
-        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the prompt")
+        await until_async(lambda: is_there(app, PromptScreen), what="the prompt")
         await pilot.press("backspace", "2", "enter")
-        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table again")
+        await until_async(lambda: is_there(app, EditScreen), what="the table again")
         await pilot.press("escape")
-        await until_async(lambda: isinstance(app.screen, PlanScreen) and "0 → 2" in rows_of(app), what="the change")
+        await until_async(lambda: is_there(app, PlanScreen) and "0 → 2" in rows_of(app), what="the change")
 
         assert source.executed == []
         assert source.asked[-1][1] == Overrides(name="slammed7", env={"DFLASH_SPLIT_FC_LAYERS": "2"}, keep_cache=True)
@@ -559,15 +571,15 @@ async def test_edits_come_on_top_of_a_past_runs_environment_and_show_none_of_its
     async with running("failed") as (app, source, pilot):
         await opened_plan(app, pilot, "o")
         await pilot.press("e")
-        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table")
+        await until_async(lambda: is_there(app, EditScreen), what="the table")
         assert "hmac" not in rows_of(app)
 
         await pilot.press("down", "enter")
-        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the prompt")
+        await until_async(lambda: is_there(app, PromptScreen), what="the prompt")
         await pilot.press("backspace", "2", "enter")
-        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table again")
+        await until_async(lambda: is_there(app, EditScreen), what="the table again")
         await pilot.press("escape")
-        await until_async(lambda: isinstance(app.screen, PlanScreen), what="the dialog")
+        await until_async(lambda: is_there(app, PlanScreen), what="the dialog")
         await until_async(lambda: source.asked[-1][1].env, what="the plan with the change")
 
         assert source.asked[-1][1] == Overrides(base=fixtures.GOOD, env={"DFLASH_SPLIT_FC_LAYERS": "2"})
@@ -577,12 +589,12 @@ async def test_a_secret_is_never_shown_in_the_table() -> None:
     async with running("healthy") as (app, _, pilot):
         await opened_plan(app, pilot)
         await pilot.press("e")
-        await until_async(lambda: isinstance(app.screen, EditScreen), what="the table")
+        await until_async(lambda: is_there(app, EditScreen), what="the table")
 
         assert "0123456789abcdef" not in rows_of(app)
         assert "WANDB_API_KEY" in rows_of(app)
         await pilot.press("down", "down", "enter")
-        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the prompt")
+        await until_async(lambda: is_there(app, PromptScreen), what="the prompt")
         assert app.screen.query_one(Input).value == ""
         assert app.screen.query_one(Input).password
 

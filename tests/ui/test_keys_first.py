@@ -20,13 +20,16 @@ from textual.widgets import Input
 from console.engine.replay import Replay
 from console.ui import pace
 from console.ui.app import ConsoleApp
+from console.ui.present.spans import as_text
 from console.ui.screens.help import HelpScreen
 from console.ui.screens.overview import Overview
+from console.ui.screens.pick import PickRow, PickScreen
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 from tests.engine.test_replay import tape
 from tests.ui import fixtures
 from tests.ui.fixtures import FakeSource, raw
+from tests.ui.screens import is_there
 from tests.waiting import until_async
 
 
@@ -251,10 +254,21 @@ async def test_a_search_that_comes_whole_is_searched_for() -> None:
         assert not screen.query_one("#search", Input).visible
 
 
+async def test_arrow_that_comes_before_its_list_is_there_counts() -> None:
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
+        picker = PickScreen("logs", [PickRow("one"), PickRow("two"), PickRow("three")])
+        screen.face.push_screen(picker)
+        screen.face.post_message(Key("down", None))
+
+        await until_async(lambda: is_there(pilot.app, PickScreen), what="the list")
+        rows = picker.query_one("#rows", LinesView)
+        await until_async(lambda: "▸ two" in as_text(rows.view), what="the second row chosen")
+
+
 async def test_letters_are_commands_again_when_the_search_line_is_left() -> None:
     async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
         await pilot.press("slash", "x", "escape")
         await pilot.press("question_mark")
 
-        await until_async(lambda: isinstance(pilot.app.screen, HelpScreen), what="the help")
+        await until_async(lambda: is_there(pilot.app, HelpScreen), what="the help")
         assert screen.query_one("#search", Input).value == "x"

@@ -22,6 +22,7 @@ from console.ui.widgets.logpane import LogPane
 from tests.ui import fixtures, pastruns
 from tests.ui.filelogs import FileLogs
 from tests.ui.fixtures import FakeSource, replace
+from tests.ui.screens import is_there
 from tests.ui.test_keys import running
 from tests.waiting import until_async
 
@@ -149,7 +150,7 @@ async def test_a_past_run_is_neither_restarted_nor_stopped_but_its_settings_can_
         assert not isinstance(app.screen, PlanScreen)
 
         await pilot.press("o")
-        await until_async(lambda: isinstance(app.screen, PlanScreen) and source.asked, what="the plan")
+        await until_async(lambda: is_there(app, PlanScreen) and source.asked, what="the plan")
 
         action, overrides = source.asked[-1]
         assert action == "restart"

@@ -19,6 +19,7 @@ from console.ui.widgets.lines import LinesView
 from tests.ui import fixtures, pastruns
 from tests.ui.fixtures import NOW, FakeSource, replace
 from tests.ui.test_keys import overview, running
+from tests.waiting import until_async
 
 LOOK = Look()
 
@@ -219,6 +220,7 @@ async def test_number_that_the_config_names_stands_where_the_queue_is(shown: str
         assert lower.split()[1:5] == ["gradient", "norm", "now", "1.25"]
         assert "queue" in named_metrics(source.series, "gradient norm")
         await pilot.resize_terminal(120, 36)
+        await until_async(lambda: not overview(app).query_one("#lower").display, what="the smaller screen")
         turns = []
         for _ in Metric:
             turns.append(title_of(app).split()[1])

@@ -28,6 +28,7 @@ from console.ui.screens.prompt import PromptScreen
 from console.ui.screens.runs import RunsScreen
 from tests.ui import fixtures, pastruns
 from tests.ui.fixtures import NOW
+from tests.ui.screens import is_there
 from tests.ui.test_keys import running
 from tests.waiting import until_async
 
@@ -522,7 +523,7 @@ async def test_a_note_is_written_and_shown() -> None:
         await until_async(lambda: "slammed4" in text(app), what="the table")
 
         await pilot.press("a")
-        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the line to type in")
+        await until_async(lambda: is_there(app, PromptScreen), what="the line to type in")
         await pilot.press(*"split", "enter")
 
         await until_async(lambda: "“split”" in text(app), what="the note")
@@ -537,7 +538,7 @@ async def test_o_opens_the_plan_with_the_settings_of_the_chosen_run() -> None:
 
         await pilot.press("down", "o")
 
-        await until_async(lambda: isinstance(app.screen, PlanScreen) and source.asked, what="the plan")
+        await until_async(lambda: is_there(app, PlanScreen) and source.asked, what="the plan")
         base = source.asked[0][1].base
         assert base is not None
         assert (base.id, base.name, base.settings) == ("r-0040", "slammed4", pastruns.BEFORE.settings)
@@ -565,7 +566,7 @@ async def test_read_only_takes_starting_away_but_not_notes() -> None:
         assert source.asked == []
 
         await pilot.press("a")
-        await until_async(lambda: isinstance(app.screen, PromptScreen), what="the line to type in")
+        await until_async(lambda: is_there(app, PromptScreen), what="the line to type in")
 
 
 async def test_a_ledger_that_can_not_be_used_is_told_where_the_runs_would_stand() -> None:

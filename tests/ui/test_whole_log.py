@@ -21,6 +21,7 @@ from console.ui.widgets.logpane import LogPane
 from tests.ui import fixtures
 from tests.ui.filelogs import FileLogs, grow, tail_of
 from tests.ui.fixtures import FakeSource, replace
+from tests.ui.screens import is_there
 from tests.waiting import until_async
 
 LINES = 30_000
@@ -284,7 +285,7 @@ async def test_another_log_is_looked_at_and_escape_goes_back(big: Path) -> None:
     other.write_text("".join(f"older {number}\n" for number in range(5000)))
     async with desk(big) as on:
         await on.press("l")
-        await on.until(lambda: isinstance(on.app.screen, PickScreen), "the list of logs")
+        await on.until(lambda: is_there(on.app, PickScreen), "the list of logs")
         await on.press(*"slammed4", "enter")
         await on.until(lambda: on.rows[-1:] == ["older 4999"], "the end of the other log")
         assert on.pane.log_view.file.place.path == str(other)  # type: ignore[union-attr]

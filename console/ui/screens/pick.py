@@ -110,7 +110,8 @@ class PickScreen(Dialog[str | None]):
 
     def action_move(self, rows: int) -> None:
         self._cursor += rows
-        self._show()
+        if self.is_mounted:  # a key that was typed ahead comes before there are rows
+            self._show()
 
     def action_cancel(self) -> None:
         self.dismiss(None)

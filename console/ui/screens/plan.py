@@ -225,6 +225,8 @@ class PlanScreen(Dialog[None]):
 
     def _show_more(self) -> None:
         """Say at the border that there is more than fits."""
+        if not self.query("#rows"):
+            return  # closed before it was painted
         body = self.query_one("#body")
         rows = len(self.query_one("#rows", LinesView).view)
         more = rows_beyond(round(body.scroll_y), body.scrollable_content_region.height, rows)
