@@ -118,7 +118,7 @@ class Reading:
             event, data, now = self._next_piece()
             self._shown_bytes += len(data)
             if event.skipped_from is not None:
-                self._spent_s = max(self._spent_s, FLOOD_S)
+                self._spent_s, self._spent_until = max(self._spent_s, FLOOD_S), asyncio.get_running_loop().time()
             if not self._show(event, data, now):
                 self._done_bytes += len(data)
             self._pay()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -74,6 +75,14 @@ async def test_what_was_dropped_is_never_read() -> None:
     assert len(read) == seen + 1
 
 
+def clock_of(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let readings go by a clock that only the test moves; their timers stay those of the loop."""
+    now, loop = [0.0], asyncio.get_running_loop()
+    theirs = SimpleNamespace(time=lambda: now[0], call_later=lambda *wanted: loop.call_later(*wanted))
+    monkeypatch.setattr(reading, "asyncio", SimpleNamespace(get_running_loop=lambda: theirs))
+    return now
+
+
 def rests_noted(
     monkeypatch: pytest.MonkeyPatch, took_s: float, *, waits: bool = False
 ) -> tuple[Reading, list[int], list[float]]:
@@ -114,6 +123,7 @@ async def test_each_costly_slice_is_followed_by_a_rest_of_the_same_length(monkey
 
 
 async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_of(monkeypatch)
     flood, read, delays = rests_noted(monkeypatch, 1.5)
     for number in range(4):
         flood.put(chunk(10 * number, b"x\n"), b"x\n", 0.0)
@@ -125,9 +135,11 @@ async def test_a_log_that_goes_on_flooding_gets_a_smaller_share(monkeypatch: pyt
 
 
 async def test_it_is_a_flood_as_soon_as_the_host_has_skipped_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = clock_of(monkeypatch)
     flood, read, delays = rests_noted(monkeypatch, 0.03)
     flood.put(chunk(0, b"x\n"), b"x\n", 0.0)
     await until_async(lambda: read == [1])
+    now[0] += 60.0  # in which nothing came
     flood.put(chunk(5000, b"x\n", skipped_from=2), b"x\n", 0.0)
     await until_async(lambda: read == [2])
 
@@ -135,6 +147,7 @@ async def test_it_is_a_flood_as_soon_as_the_host_has_skipped_something(monkeypat
 
 
 async def test_turns_are_shorter_in_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_of(monkeypatch)
     cpu_s = [0.0]
     monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
     turns: list[int] = []
@@ -286,6 +299,7 @@ async def test_key_goes_first_and_keys_that_are_held_down_do_not_stop_the_log() 
 
 
 async def test_what_a_log_is_opened_with_is_never_taken_for_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_of(monkeypatch)
     cpu_s, waiting, delays = [0.0], list[int](), list[float]()
     monkeypatch.setattr("console.engine.reading.time.thread_time", lambda: cpu_s[0])
     loop = asyncio.get_running_loop()
