@@ -109,7 +109,7 @@ class Due(float):
 def time_is_up_when(command: ModuleType, has_come: Callable[[], bool]) -> Iterator[None]:
     """Let the timeout of a command's module pass at that moment: no guess at how long a busy machine takes till then.
 
-    That of `wait --for steady` in these tests, and those of the lab's, pass by the clock.
+    Those of the lab's tests pass by the clock.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "deadline_after", lambda timeout_s: None if timeout_s is None else Due.when(has_come))

@@ -6,9 +6,12 @@ import stat
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from console.engine.tape import load
+from console.host import recorder
+from console.protocol import Growth
 from tests.bench.terminal import Terminal
 from tests.headless.running import Console, Done
 from tests.waiting import until
@@ -22,9 +25,17 @@ def run(console: Console) -> str:
     started = console.restart("--json", "--env", "HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789")
     assert started.code == 0, started
     assert console("wait", "--for", f"step={STEPS}", "--timeout", "60s").code == 0
+    (kept,) = Path(console.host.target.state_dir or "").glob(f"targets/*/runs/*/{recorder.NAME}")
+    until(lambda: any(map(_is_loaded, kept.read_bytes().splitlines())), 20.0, "a sample of its GPUs")
     console.free()
     name: str = started.json["run"]
     return name
+
+
+def _is_loaded(line: bytes) -> bool:
+    """Whether this is a sample in which every GPU has its share of the model."""
+    sample = msgspec.json.decode(line, type=Growth)
+    return sample.k == "gpu" and len(sample.held) == 8 and all((row[1] or 0) > 30 << 30 for row in sample.gpus)
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +62,14 @@ def test_the_file_holds_what_happened(exported: tuple[Path, Done]) -> None:
     assert spawned is not None
     assert ended is not None
     assert exported[1].json["gpu_samples"] == sum(1 for each in tape.records if each.k == "gpu")
-    before, at_the_end = tape.gpus_at(spawned), tape.gpus_at(ended)
-    assert at_the_end is not None
-    assert [len(each.gpus) for each in (before, at_the_end) if each is not None] in ([8, 8], [8])
-    assert [gpu.context for gpu in at_the_end.gpus] == [True] * 8
-    assert all((gpu.used or 0) > 30 << 30 for gpu in at_the_end.gpus)
+    loaded_bt = [each.bt for each in tape.records if _is_loaded(msgspec.json.encode(each))]
+    assert spawned < loaded_bt[0] <= loaded_bt[-1] < ended
+    # Not that at its end: its ranks give their memory back before it is gone, and a sample may fall in between.
+    before, stepping = tape.gpus_at(spawned), tape.gpus_at(loaded_bt[-1])
+    assert stepping is not None
+    assert [len(each.gpus) for each in (before, stepping) if each is not None] in ([8, 8], [8])
+    assert [gpu.context for gpu in stepping.gpus] == [True] * 8
+    assert all((gpu.used or 0) > 30 << 30 for gpu in stepping.gpus)
     assert tape.log_size_at(spawned - 1) == 0
     assert tape.log_size_at(ended + 1) == tape.log_bytes > 0
     whole = tape.read(0, tape.log_bytes)

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from console.demo.host import NAME
 from console.engine.unwatched import Unwatched
-from console.headless import follow, watch
+from console.headless import follow, wait, watch
 from console.headless.history import run_json, table
 from console.headless.watch import _reached
 from console.history.entry import LOG_ONLY, Entry
 from console.model import Progress, Rate, Verdict
 from console.protocol import RunRecord
 from console.state.outcome import is_steady, towards_steady
-from tests.headless.running import Console, printed, time_is_up_when
+from tests.headless.running import Console, printed, time_is_up_once_judged, time_is_up_when
 from tests.ui import fixtures
 from tests.waiting import until
 
@@ -196,7 +196,8 @@ def test_metrics_are_the_curves_of_a_run(console: Console, two_runs: tuple[str, 
 
 
 def test_wait_for_steady_goes_on_waiting_in_the_first_ten_minutes(console: Console, two_runs: tuple[str, str]) -> None:
-    done = console("wait", "--for", "steady", "--timeout", "4s")
+    with time_is_up_once_judged(wait):
+        done = console("wait", "--for", "steady", "--timeout", "4s")
 
     assert done.code == 20
     assert done.out.startswith("PENDING ")
