@@ -17,7 +17,7 @@ from console.engine import Engine
 from console.model import Accepted
 from console.reasons import ConsoleError, Exit, Reason
 from tests.chaos.world import World
-from tests.waiting import until_async
+from tests.waiting import until, until_async
 
 _ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "50"))
 _CLI_ROUNDS = 3
@@ -86,8 +86,12 @@ def test_of_two_command_lines_at_once_one_restarts_and_the_other_ends_with_its_c
     with World(tmp_path / "host", over_ssh=False) as world:
         config = tmp_path / "config.toml"
         config.write_text(configwriter.render_whole(NAME, world.target))
+        hold = world.place.home / "hold"
         for number in range(_CLI_ROUNDS):
+            hold.touch()  # the launch of the one goes on until the other has come, however late that is
             both = [_command_line(config, tmp_path / f"own{which}") for which in range(2)]
+            until(lambda: any(each.poll() is not None for each in both), 60, "one is refused")  # noqa: B023
+            hold.unlink()
             ended = [(each.communicate(timeout=60), each.returncode) for each in both]
             answers = {code: json.loads(said[0]) for said, code in ended}
 

@@ -1,7 +1,8 @@
 """A trainer of a few milliseconds: one GPU, ten steps a second; it bears witness of its own life in two files.
 
 Run as `python -ISu train_dflash_pipeline.py`. `alive.lock` is held for as long as it lives: a second run at the same
-time says so in `witness`, however short the moment was. `witness` gets a line for each start: `start RUN PID`.
+time says so in `witness`, however short the moment was. `witness` gets a line for each start: `start RUN PID`. While
+there is a file `hold` it takes no step.
 """
 
 import fcntl
@@ -47,6 +48,8 @@ def main() -> None:
     time.sleep(0.1)
     hold_gpu()
     time.sleep(0.1)
+    while os.path.exists(os.path.join(HOME, "hold")):
+        time.sleep(0.02)
     for step in range(1, 1_000_000):
         print(f"step {step}/1000000 | loss 2.5000 | 21000 tok/s", flush=True)
         time.sleep(0.1)
