@@ -473,9 +473,9 @@ _OWN = {
     ),
     "output_unusable": _error(
         "the result can't be written",
-        "What stdout leads to takes no more: its disk is full, or it can't be written.",
+        "What stdout leads to takes no more: its disk is full, or it is closed.",
         "no run depends on it; what was asked for may have been done",
-        "make room, then look with `status`",
+        "make room, or give it an open stdout, then look with `status`",
     ),
     "bug": _error(
         "an error of the console itself",

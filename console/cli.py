@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import gc
 import io
+import os
+import signal
 import sys
+import traceback
+from types import FrameType
 from typing import Any
 
 import click
@@ -15,7 +19,7 @@ import click
 from console import __version__
 from console.commands import logformats, looking, past, replay, runs, setup
 from console.commands.options import JSON, Called
-from console.reasons import ConsoleError, Exit, Reason
+from console.reasons import ConsoleError, Exit, Interrupted, Reason
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _SCREENS = ("open", "replay", "demo")
@@ -71,26 +75,65 @@ def cli() -> None:
     log_to_file()
     if click.get_current_context().invoked_subcommand not in _SCREENS:
         gc.enable()
+        _ends_with_a_word()
 
 
 for _command in _COMMANDS:
     cli.add_command(_command)
 
 
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def _ends_with_a_word() -> None:
+    """Let a signal that comes before anything is known of the host end a command with a line, too."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise Interrupted(number, "the run goes on, if there is one: none was heard of yet", {})
+
+    for number in _ENDING:
+        if signal.getsignal(number) is signal.SIG_DFL:  # else it is ignored, as nohup has it
+            signal.signal(number, end)
+
+
+def mend_streams() -> None:
+    """Put something in the place of a standard stream that was closed, as by `>&-`.
+
+    Else a file of ours would take its number, and Python would drop what is printed to it without an error, or print
+    progress among the results. What is written to a closed stdout fails, as it should; so does reading from stdin.
+    """
+    for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest number that is free, which is this one
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  it stays open
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115  it stays open
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115  it stays open
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: run, turn every error into one line of advice and an exit code."""
+    mend_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that isn't UTF-8 must not end a command
     words = sys.argv[1:] if arguments is None else arguments
+    before = {number: signal.getsignal(number) for number in _ENDING}
     called = Called(as_json=JSON in words[: words.index("--")] if "--" in words else JSON in words)
     try:
         result = cli.main(args=words, prog_name="dflash-console", standalone_mode=False, obj=called)
         code = result if isinstance(result, int) else Exit.OK
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except Exception as exc:  # noqa: BLE001  the last resort: no traceback on the screen, all of it in the file
         code = _report(exc, called)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     sys.exit(code)
 
 
@@ -116,11 +159,15 @@ def _say(exc: Exception, called: Called) -> int:
         case click.exceptions.Exit():
             return exc.exit_code
         case click.Abort():
-            return _interrupted(called)
+            return _interrupted(Interrupted(signal.SIGINT, "the run goes on", {}), called)
+        case Interrupted():
+            return _interrupted(exc, called)
         case click.ClickException():
             return _usage(exc, called)
         case ConsoleError():
             return _failed(exc, called)
+        case OSError() if _is_of_printing(exc):
+            return _failed(ConsoleError(Reason.OUTPUT_UNUSABLE, f"stdout: {exc.strerror}"), called)
         case _:
             from console.bugs import report_bug
 
@@ -153,19 +200,26 @@ def _usage(error: click.ClickException, called: Called) -> int:
     return Exit.USAGE
 
 
-def _interrupted(called: Called) -> int:
+def _interrupted(ended: Interrupted, called: Called) -> int:
     from console.headless import output
 
-    click.echo("interrupted: the run goes on", err=True)
-    if called.as_json:
-        output.emit_json(output.interrupted_json(called.target))
-    return Exit.INTERRUPTED
+    try:
+        click.echo(f"{output.interruption_word(ended.number)}: {ended.detail}", err=True)
+        if called.as_json:
+            output.emit_json(output.interrupted_json(ended, called.target))
+    except (OSError, ConsoleError):  # a terminal that has hung up
+        _close_stdout_quietly()
+    return ended.exit_code
+
+
+def _is_of_printing(exc: OSError) -> bool:
+    """Whether it was the printing of a help text or the like that failed, which no code of ours does."""
+    frames = [frame for frame, _ in traceback.walk_tb(exc.__traceback__)]
+    return bool(frames) and frames[-1].f_code in (click.echo.__code__, main.__code__)
 
 
 def _close_stdout_quietly() -> None:
     """Let the interpreter's last flush go nowhere: nobody can take it any more."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -200,6 +200,19 @@ class ConsoleError(Exception):
         return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
 
 
+class Interrupted(Exception):
+    """Told to end, by the operator or by a signal: what goes on all the same, and machine facts."""
+
+    def __init__(self, number: int, detail: str, data: Mapping[str, object]) -> None:
+        super().__init__(detail)
+        self.number, self.detail, self.data = number, detail, data
+
+    @property
+    def exit_code(self) -> int:
+        """As a shell shows it."""
+        return 128 + self.number
+
+
 def reason_of(slug: str | None) -> Reason:
     """Return the reason that a slug names; UNKNOWN for one that isn't of this catalogue (a host of another age)."""
     try:

@@ -214,7 +214,9 @@ def test_reader_that_leaves_ends_it_quietly_and_never_with_success() -> None:
     assert done.stderr.split() == ["141"]
 
 
-@pytest.mark.parametrize("words", ["status --host 127.0.0.1 --port 1", "formats --json", "status --json --nosuch"])
+@pytest.mark.parametrize(
+    "words", ["status --host 127.0.0.1 --port 1", "formats --json", "status --json --nosuch", "--help"]
+)
 def test_result_that_finds_no_room_is_no_bug_and_no_success(words: str) -> None:
     done = run(f"$C {words} >/dev/full")
 
@@ -222,6 +224,29 @@ def test_result_that_finds_no_room_is_no_bug_and_no_success(words: str) -> None:
     assert done.returncode == 1
     assert said.startswith("ERROR output_unusable: stdout: No space left on device")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["formats --json", "--version"])
+def test_closed_stdout_is_no_success(words: str) -> None:
+    done = run(f"$C {words} >&-")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("ERROR output_unusable: stdout: Bad file descriptor")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_log_that_cannot_be_read_from_a_closed_stdin_is_no_bug() -> None:
+    done = run("$C explain - <&-")
+
+    assert done.returncode == 2
+    assert done.stderr == "Error: Could not open file '-': Bad file descriptor\n"
+
+
+def test_closed_stderr_puts_no_progress_among_the_results() -> None:
+    code = "from console import cli; from console.headless import output as o; cli.mend_streams()"
+    done = run(f'$PY -c \'{code}; o.progress("progress"); o.say("result")\' 2>&-', PY=sys.executable)
+
+    assert (done.returncode, done.stdout) == (0, "result\n")
 
 
 def test_closed_stdin_and_foreign_locale_change_nothing() -> None:

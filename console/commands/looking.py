@@ -84,7 +84,12 @@ def explain(file: str | None, exit_status: int | None, signal: str | None, list_
         raise click.UsageError("Missing argument 'FILE'.")
     if signal is not None and work.signal_number(signal) is None:
         raise click.UsageError(f"--signal {signal!r}: no such signal")
-    return work.run(file, exit_status=exit_status, signal=signal, as_json=as_json)
+    try:
+        return work.run(file, exit_status=exit_status, signal=signal, as_json=as_json)
+    except BrokenPipeError:
+        raise  # of the answer
+    except OSError as exc:
+        raise click.FileError(file, exc.strerror) from exc
 
 
 @click.command()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
 from console.headless.history import differences, log_read, say_unread
+from console.headless.interruption import carried_out
 from console.headless.session import can_look, deadline_after, first_word, opened
 from console.history.comparing import Comparison, Pair, compare
 from console.history.entry import Entry
@@ -19,7 +19,7 @@ _GIB = 1024.0**3
 
 def run(name: str, target: Target, *, a: str, b: str, timeout: float | None, as_json: bool) -> int:
     """Carry the command out; return its exit code."""
-    return asyncio.run(_compare(name, target, a, b, timeout, as_json=as_json))
+    return carried_out(_compare(name, target, a, b, timeout, as_json=as_json))
 
 
 async def _compare(name: str, target: Target, a: str, b: str, timeout_s: float | None, *, as_json: bool) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from pathlib import Path
 
 from console.config import Target
 from console.headless import output
+from console.headless.interruption import carried_out
 from console.headless.session import deadline_after, opened, settled
 from console.reasons import ConsoleError, Exit, Reason
 
@@ -19,7 +19,7 @@ def run(name: str, target: Target, *, path: Path | None, as_json: bool) -> int:
     """Carry the command out; return its exit code."""
     if path is not None and os.path.lexists(path):
         raise ConsoleError(Reason.NOT_SAVED, f"{path} exists already and was left as it is", Exit.USAGE)
-    return asyncio.run(_diagnose(name, target, path, as_json=as_json))
+    return carried_out(_diagnose(name, target, path, as_json=as_json))
 
 
 async def _diagnose(name: str, target: Target, path: Path | None, *, as_json: bool) -> int:

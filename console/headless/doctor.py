@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
 from console.config import Target
 from console.engine.examination import IDS, Examination, Finding
 from console.headless import output
+from console.headless.interruption import carried_out
 from console.reasons import CATALOGUE, Exit
 
 _WIDTH = max(map(len, IDS))
@@ -16,7 +16,7 @@ _WIDTH = max(map(len, IDS))
 
 def run(name: str, target: Target, *, as_json: bool) -> int:
     """Carry the command out; return 0 where all is well, 6 for a warning, the first failure's code."""
-    return asyncio.run(_doctor(name, target, as_json=as_json))
+    return carried_out(_doctor(name, target, as_json=as_json))
 
 
 async def _doctor(name: str, target: Target, *, as_json: bool) -> int:

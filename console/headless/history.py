@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
+from console.headless.interruption import carried_out
 from console.headless.session import can_look, deadline_after, first_word, opened, settled
 from console.history import words
 from console.history.entry import Entry, Runs
@@ -27,7 +27,7 @@ _RIGHT = frozenset({"LAUNCH", "STEPS", "TOK/S", "±", "PEAK", "LOSS"})
 
 def run(name: str, target: Target, *, lines: int, since: int | None, timeout: float | None, as_json: bool) -> int:
     """Carry the command out; return its exit code: 0, or the link's where the host could not be asked."""
-    return asyncio.run(_history(name, target, lines, since, timeout, as_json=as_json))
+    return carried_out(_history(name, target, lines, since, timeout, as_json=as_json))
 
 
 async def _history(

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
+from console.headless.interruption import carried_out
 from console.headless.loglines import Wanted, print_wanted
 from console.headless.session import deadline_after, first_word, link_error, opened
 from console.model import LinkState, LogState, Snapshot
@@ -24,7 +25,7 @@ _ABSENT = {
 
 def run(name: str, target: Target, *, lines: int, follow: bool, timeout: float | None, wanted: Wanted) -> int:
     """Carry the command out; return its exit code."""
-    return asyncio.run(_logs(name, target, lines, follow=follow, timeout_s=timeout, wanted=wanted))
+    return carried_out(_logs(name, target, lines, follow=follow, timeout_s=timeout, wanted=wanted))
 
 
 async def _logs(name: str, target: Target, lines: int, *, follow: bool, timeout_s: float | None, wanted: Wanted) -> int:

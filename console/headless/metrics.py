@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 from typing import Any
@@ -11,6 +10,7 @@ from console.config import Target
 from console.engine import Engine
 from console.headless import output
 from console.headless.history import UNREAD_WHY, log_read, no_steps_why, say_unread, whys
+from console.headless.interruption import carried_out
 from console.headless.session import can_look, deadline_after, opened, settled
 from console.history.entry import Entry
 from console.history.samples import Curves
@@ -23,7 +23,7 @@ _COLUMNS = ("run", "metric", "since_first_step_s", "at", "step", "n", "mean", "l
 
 def run(name: str, target: Target, *, which: str | None, timeout: float | None, form: str) -> int:
     """Carry the command out; return its exit code."""
-    return asyncio.run(_metrics(name, target, which, timeout, form))
+    return carried_out(_metrics(name, target, which, timeout, form))
 
 
 async def _metrics(name: str, target: Target, which: str | None, timeout_s: float | None, form: str) -> int:

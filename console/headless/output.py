@@ -7,6 +7,7 @@ within a schema. Everything here turns values into text and touches nothing.
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from typing import Any, TextIO
 import msgspec
 
 from console.model import Changes, Check, CheckState, Plan, Snapshot, StageState, StageStatus
-from console.reasons import CATALOGUE, ConsoleError, Exit, Reason
+from console.reasons import CATALOGUE, ConsoleError, Exit, Interrupted, Reason
 
 SCHEMA = 1
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
@@ -182,11 +183,16 @@ def usage_json(message: str, target: str | None) -> dict[str, Any]:
     return {**fields, "exit_code": int(Exit.USAGE), "at": utc(time.time()), "data_age_s": None}
 
 
-def interrupted_json(target: str | None) -> dict[str, Any]:
-    """Return the operator's control-c as the fields of a JSON object."""
+def interruption_word(number: int) -> str:
+    return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+
+
+def interrupted_json(ended: Interrupted, target: str | None) -> dict[str, Any]:
+    """Return the operator's control-c, or a signal from elsewhere, as the fields of a JSON object."""
     fields = {"ok": False, "outcome": "interrupted", "target": target, "run": None, "id": None}
-    fields |= {"detail": "interrupted by the operator; the run goes on", "exit_code": int(Exit.INTERRUPTED)}
-    return {**fields, "at": utc(time.time()), "data_age_s": None}
+    word = "interrupted by the operator" if ended.number == signal.SIGINT else interruption_word(ended.number)
+    fields |= {"detail": f"{word}; {ended.detail}", "at": utc(time.time()), "data_age_s": None}
+    return {**fields, **ended.data, "signal": ended.number, "exit_code": ended.exit_code}
 
 
 # -- plans ------------------------------------------------------------------------------------------------------------

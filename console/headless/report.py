@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from console.engine import Engine
-from console.headless import output
+from console.headless import interruption, output
 from console.model import Plan, Snapshot, StageState
 from console.reasons import Exit
 from console.state import outcome
@@ -40,6 +40,7 @@ def report(
     `engine`: which has read the run's log, if one has; `plan`: what was carried out; `steady`: the rate that was waited
     for; `is_earlier`: another run is there by now, so that the time of its end is told, too.
     """
+    interruption.standing().answer = judged.exit_code
     if as_json:
         fields = outcome_json(engine, snapshot, judged, wanted, plan)
         output.emit_json(fields | ({"tok_s": steady.fields} if steady is not None else {}))

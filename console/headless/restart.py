@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,8 @@ import msgspec
 
 from console.config import Target
 from console.engine import Engine
-from console.headless import earlier, follow, output, report, store
+from console.headless import earlier, follow, interruption, output, report, store
+from console.headless.interruption import carried_out
 from console.headless.session import deadline_after, on_terminal, opened, settled, typed_line
 from console.model import Accepted, Overrides, Plan, Snapshot, StageStatus
 from console.reasons import ConsoleError, Exit, Reason, reason_of
@@ -40,7 +40,7 @@ def run(name: str, target: Target, *, overrides: Overrides, **options: object) -
     chosen = Options(**options)  # type: ignore[arg-type]  # click has checked the types
     if not target.command:
         raise ConsoleError(Reason.CONFIG, f"targets.{name}.command: not set; expected what to run", Exit.USAGE)
-    return asyncio.run(_restart(name, target, overrides, chosen))
+    return carried_out(_restart(name, target, overrides, chosen))
 
 
 async def _restart(name: str, target: Target, overrides: Overrides, options: Options) -> int:
@@ -60,8 +60,7 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
         if not (options.yes or options.plan_id is not None):
             await confirm(engine, plan, overrides, options)
         asked_at = engine.now()
-        accepted = await engine.execute(plan, overrides)
-        note_run(accepted, name)
+        accepted = await execute(engine, plan, overrides, options)
         if options.detach or options.wait_for == "accepted":
             return report_accepted(engine, accepted, options, usual_s=plan.usual_launch_s)
         wanted = options.wait_for or "stepping"
@@ -185,13 +184,28 @@ async def confirm(engine: Engine, plan: Plan, overrides: Overrides, options: Opt
     raise ConsoleError(Reason.NOT_CONFIRMED, "refused: not confirmed", Exit.USAGE)
 
 
+async def execute(engine: Engine, plan: Plan, overrides: Overrides, options: Options) -> Accepted:
+    """Hand the plan to a keeper, and note that it is so. Raises: ConsoleError."""
+    known = interruption.standing()
+    known.asked = plan.action
+    accepted = await engine.execute(plan, overrides)
+    known.accepted, known.follow_up = accepted, _follow_up(accepted, options)
+    note_run(accepted, engine.name)
+    return accepted
+
+
+def _follow_up(accepted: Accepted, options: Options) -> str:
+    wanted = "stepping" if accepted.action == "restart" else "free"
+    return f"dflash-console wait {accepted.run_id}{options.way} --for {wanted} --timeout 15s"
+
+
 def report_accepted(engine: Engine, accepted: Accepted, options: Options, *, usual_s: float | None = None) -> int:
     """Say that the keeper has taken the request, and that nothing more is promised.
 
     `usual_s`: how long launches like this one take to their first step.
     """
-    wanted = "stepping" if accepted.action == "restart" else "free"
-    follow_up = f"dflash-console wait {accepted.run_id}{options.way} --for {wanted} --timeout 15s"
+    follow_up = _follow_up(accepted, options)
+    interruption.standing().answer = Exit.OK
     if options.as_json:
         fields: dict[str, Any] = {
             "target": engine.name,

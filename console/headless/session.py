@@ -13,6 +13,7 @@ from pathlib import Path
 
 from console.config import Target
 from console.engine import Engine
+from console.headless import interruption
 from console.model import LinkState, LogState, Snapshot, StageState
 from console.reasons import ConsoleError, Exit, Reason, link_exit_code, reason_of
 
@@ -41,6 +42,7 @@ async def opened(name: str, target: Target, *, ledger: Path | None = None) -> As
     Raises: whatever ended the engine, should it end by itself.
     """
     async with ran(Engine(name, target, operator=operator(), origin=origin(), ledger=ledger)) as engine:
+        interruption.standing().engine = engine
         yield engine
 
 

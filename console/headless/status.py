@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from msgspec.structs import replace
 
 from console.config import Target
 from console.headless import follow, output
+from console.headless.interruption import carried_out
 from console.headless.session import deadline_after, opened, settled
 from console.model import ContainerView, Gpu, GpuNote, Progress, Severity, Snapshot, StageState, Verdict
 from console.reasons import ConsoleError, Exit, Reason
@@ -18,7 +18,7 @@ from console.state import outcome
 def run(name: str, target: Target, *, check: bool, timeout: float | None, as_json: bool) -> int:
     """Carry the command out; return its exit code (0 unless `check` or the link fails)."""
     try:
-        return asyncio.run(_status(name, target, check=check, timeout_s=timeout, as_json=as_json))
+        return carried_out(_status(name, target, check=check, timeout_s=timeout, as_json=as_json))
     except ConsoleError as error:
         if error.exit_code not in (Exit.LINK, Exit.ENTRY):
             raise

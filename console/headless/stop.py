@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from console.config import Target
 from console.headless import earlier, follow, report, restart
+from console.headless.interruption import carried_out
 from console.headless.session import deadline_after, opened, settled
 from console.model import Overrides
 from console.reasons import ConsoleError, Exit, Reason
@@ -13,7 +12,7 @@ from console.reasons import ConsoleError, Exit, Reason
 
 def run(name: str, target: Target, **options: object) -> int:
     """Carry the command out; return its exit code."""
-    return asyncio.run(_stop(name, target, restart.Options(**options)))  # type: ignore[arg-type]  # as click checked
+    return carried_out(_stop(name, target, restart.Options(**options)))  # type: ignore[arg-type]  # as click checked
 
 
 async def _stop(name: str, target: Target, options: restart.Options) -> int:
@@ -30,8 +29,7 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
         restart.require_checks(plan)
         if not (options.yes or options.plan_id is not None):
             await restart.confirm(engine, plan, Overrides(), options)
-        accepted = await engine.execute(plan)
-        restart.note_run(accepted, name)
+        accepted = await restart.execute(engine, plan, Overrides(), options)
         if options.detach:
             return restart.report_accepted(engine, accepted, options)
         found, judged = await follow.until_outcome(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from console.config import Target
 from console.engine import Engine
 from console.headless import earlier, follow, output, report
+from console.headless.interruption import carried_out
 from console.headless.session import deadline_after, opened, settled
 from console.history.comparing import compare
 from console.model import Snapshot
@@ -15,7 +14,7 @@ from console.reasons import ConsoleError, Exit, Reason
 
 def run(name: str, target: Target, *, which: str | None, wanted: str, timeout: float | None, as_json: bool) -> int:
     """Carry the command out; return its exit code."""
-    return asyncio.run(_wait(name, target, which, wanted, timeout, as_json=as_json))
+    return carried_out(_wait(name, target, which, wanted, timeout, as_json=as_json))
 
 
 async def _wait(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from console.config import Target
 from console.engine import Engine
 from console.headless import output, store
+from console.headless.interruption import ENDING, carried_out
 from console.headless.session import deadline_after, opened, settled
 from console.headless.status import status_json
 from console.model import Snapshot, StageState, Verdict
@@ -34,7 +35,7 @@ def run(
     name: str, target: Target, *, until: tuple[str, ...], for_s: float | None, after: int | None, every_s: float
 ) -> int:
     """Carry the command out; return its exit code."""
-    return asyncio.run(_watch(name, target, until, for_s, after, every_s))
+    return carried_out(_watch(name, target, until, for_s, after, every_s))
 
 
 class Stream:
@@ -62,17 +63,41 @@ class Stream:
         self.said_at = asyncio.get_running_loop().time()
 
 
+class _ToldToEnd:
+    """That a signal has told the watch to end, and which; one that was ignored before we came stays so."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._came = asyncio.Event()
+        for number in (*ENDING, signal.SIGINT):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(number, self._tell, number)
+
+    def _tell(self, number: int) -> None:
+        self.number = self.number or number
+        self._came.set()
+
+    async def or_done(self, work: Coroutine[Any, Any, object]) -> None:
+        """Return when the work is done, or given up because a signal came. Raises: what the work raises."""
+        tasks = [asyncio.create_task(work), asyncio.create_task(self._came.wait())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        if not tasks[0].cancelled():
+            tasks[0].result()
+
+
 async def _watch(
     name: str, target: Target, until: tuple[str, ...], for_s: float | None, after: int | None, every_s: float
 ) -> int:
-    deadline, told_to_end = deadline_after(for_s), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told_to_end.set)
+    deadline, told_to_end = deadline_after(for_s), _ToldToEnd()
     stream = Stream(name, after)
     async with opened(name, target) as engine:
         try:
-            await settled(engine, deadline)
+            await told_to_end.or_done(settled(engine, deadline))
         except ConsoleError as error:
             fields: dict[str, Any] = {"why": "link", "reason": str(error.reason), "detail": error.detail}
             stream.say("end", engine.snapshot, {**fields, "exit_code": int(error.exit_code), "resume": None})
@@ -112,7 +137,7 @@ async def _follow(
     stream: Stream,
     until: tuple[str, ...],
     deadline: float | None,
-    told_to_end: asyncio.Event,
+    told_to_end: _ToldToEnd,
     every_s: float,
 ) -> tuple[str, int, Snapshot]:
     """Tell what happens until something ends it; return why, the exit code and the last snapshot."""
@@ -129,8 +154,8 @@ async def _follow(
             stream.say("step", now, fields)
         if (reached := _reached(now, until)) is not None:
             return (*reached, now)
-        if told_to_end.is_set():
-            return "signal", Exit.INTERRUPTED, now
+        if told_to_end.number is not None:
+            return "signal", 128 + told_to_end.number, now
         if deadline is not None and loop.time() >= deadline:
             return "for", Exit.TIMEOUT, now
         if loop.time() - stream.said_at >= HEARTBEAT_S:
@@ -141,10 +166,10 @@ async def _follow(
         await _pause(engine, told_to_end)
 
 
-async def _pause(engine: Engine, told_to_end: asyncio.Event) -> None:
+async def _pause(engine: Engine, told_to_end: _ToldToEnd) -> None:
     """Wait a moment. Raises: the bug that ended the engine."""
     until = asyncio.get_running_loop().time() + _LOOK_S
-    await engine.until(lambda _: True if told_to_end.is_set() else None, until)
+    await engine.until(lambda _: True if told_to_end.number is not None else None, until)
 
 
 def _reached(now: Snapshot, until: Iterable[str]) -> tuple[str, int] | None:

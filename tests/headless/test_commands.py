@@ -260,6 +260,59 @@ def test_interrupt_ends_the_waiting_and_not_the_run(console: Console) -> None:
     assert console("status", "--json").json["pid"] == run["pid"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_waiting_with_a_word(console: Console, number: signal.Signals) -> None:
+    run = console.stepping()
+    waiting = spawn(console, "wait", "--for", "step=1000000", "--json")
+    until(lambda: _is_connected(waiting.pid), 20, "it is connected")
+
+    waiting.send_signal(number)
+    out, err = waiting.communicate(timeout=60)
+
+    told = json.loads(out)
+    assert waiting.returncode == told["exit_code"] == 128 + number
+    assert (told["outcome"], told["signal"]) == ("interrupted", number)
+    assert err.startswith(f"ended by {number.name}: the run goes on"), err
+    assert len(err.splitlines()) == 1
+    assert console("status", "--json").json["pid"] == run["pid"]
+
+
+def test_a_restart_that_is_waited_for_goes_on_when_a_signal_ends_the_waiting(tmp_path: Path) -> None:
+    with DemoHost(tmp_path, speed=8.0, load_s=400.0) as host:  # 50 s: it loads when the signal comes
+        console = Console(host)
+        restarting = spawn(console, "restart", "--yes")
+        assert restarting.stderr is not None
+        first = restarting.stderr.readline()
+
+        restarting.send_signal(signal.SIGTERM)
+        out, err = restarting.communicate(timeout=60)
+
+        assert (restarting.returncode, out) == (143, ""), (first, err)
+        told = r"^ended by SIGTERM: the restart goes on in its keeper: (\S+) id=(\S+)(?: stage=\w+)? \| next: (.+)$"
+        said = re.search(told, err, re.MULTILINE)
+        assert said, err
+        name, run_id, follow_up = said.groups()
+        assert follow_up.startswith(f"dflash-console wait {run_id} --config {console.config} --for stepping")
+        spawned = console("wait", run_id, "--for", "spawned", "--timeout", "60s")
+        assert (spawned.code, spawned.out.split()[:3]) == (0, ["OK", "spawned", name])
+
+
+def test_a_signal_that_was_ignored_from_the_start_ends_nothing(console: Console) -> None:
+    console.stepping()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        waiting = spawn(console, "wait", "--for", "step=1000000", "--json")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    until(lambda: _is_connected(waiting.pid), 20, "it is connected")
+
+    waiting.send_signal(signal.SIGHUP)
+    waiting.send_signal(signal.SIGTERM)
+    waiting.communicate(timeout=60)
+
+    assert waiting.returncode == 128 + signal.SIGTERM
+
+
 def _is_connected(pid: int) -> bool:
     """Whether it has more sockets than the two with which an event loop wakes itself up."""
     return sum(target.startswith("socket:") for target in procfs.fd_targets(pid).values()) > 2

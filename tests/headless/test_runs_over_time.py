@@ -255,7 +255,7 @@ def test_watch_tells_of_an_end_of_the_run_and_ends_with_it(console: Console, two
     assert (events[-1]["why"], events[-1]["exit_code"]) == ("ended", 15)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_watch_with_its_last_line(console: Console, number: signal.Signals) -> None:
     with watcher(console) as process:
         assert process.stdout is not None
@@ -263,8 +263,9 @@ def test_a_signal_ends_watch_with_its_last_line(console: Console, number: signal
         os.kill(process.pid, number)
         out, err = process.communicate(timeout=30)
 
-    assert process.returncode == 130, err
-    assert json.loads(out.splitlines()[-1])["why"] == "signal"
+    end = json.loads(out.splitlines()[-1])
+    assert process.returncode == 128 + number, err
+    assert (end["why"], end["exit_code"]) == ("signal", 128 + number)
 
 
 def test_a_reader_that_goes_away_ends_watch_quietly(console: Console) -> None:
