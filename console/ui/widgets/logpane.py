@@ -6,7 +6,6 @@ screen as text: control characters were made visible by the buffer's reader, and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable
 from typing import ClassVar, NamedTuple
 
@@ -25,13 +24,12 @@ from console.state.logquery import ERRORS, Place, Query
 from console.ui.logsearch import LogSearch
 from console.ui.logview import LogView, Where
 from console.ui.logviewport import Shown
+from console.ui.present.logline import LineLook, blank_gutter, live_line, log_line, text_room
 from console.ui.present.look import UNICODE, Glyphs
-from console.ui.present.spans import Line, Role, Span, cells, clip
-from console.ui.present.words import one_line
+from console.ui.present.spans import Role, Span
 from console.ui.source import LogSource
 from console.ui.widgets.lines import RoleStyles
 
-_STAMP = re.compile(r"^\[(?:\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(?:[.,]\d+)?\] ")
 _STRIPS_KEPT = 512  # ten screens; one takes 1.5 to 5 KB, and two screens have a pane
 _SHIFT = 16  # cells by which left and right move
 _FETCH, _FIND, _COUNT = "log-fetch", "log-find", "log-count"
@@ -159,7 +157,7 @@ class LogPane(RoleStyles, can_focus=True):
     def _repaint(self) -> None:
         port = self.log_view.viewport
         port.height = max(1, self.size.height - self.covered)
-        port.room = max(8, self._room(self.size.width))
+        port.room = max(8, text_room(self.size.width, narrow=self.narrow))
         self._shown = self.log_view.visible()
         self.refresh()
 
@@ -333,10 +331,9 @@ class LogPane(RoleStyles, can_focus=True):
             return self._painted(self._shown[y], width)
         live = self._log.live
         if self.following and live is not None and y == len(self._shown):
-            line = self._line(self._glyphs.bar if live.cr else " ", Role.BUSY, live.text, Role.TEXT, False, width)
-            return self.strip_of(line, width).apply_offsets(0, self._log.end)
+            return self.strip_of(live_line(live, self._line_look(width)), width).apply_offsets(0, self._log.end)
         if y == 0 and not self._shown:
-            return self.strip_of((Span(self._indent() + "  "), Span(self.placeholder, Role.DIM)), width)
+            return self.strip_of((Span(blank_gutter(narrow=self.narrow)), Span(self.placeholder, Role.DIM)), width)
         return self.strip_of((), width)
 
     def _painted(self, shown: Shown, width: int) -> Strip:
@@ -350,65 +347,24 @@ class LogPane(RoleStyles, can_focus=True):
         across = line * self.log_view.viewport.room if line else 0
         strip = self._strips.get(key)
         if strip is None:
-            strip = self.strip_of(self._row(shown, kind, width, is_cursor=is_cursor), width)
+            strip = self.strip_of(log_line(shown, kind, self._line_look(width), is_cursor=is_cursor), width)
             self._strips[key] = strip
         if selection is not None:
             strip = self._selected(strip, selection, number, across)
         return strip.apply_offsets(across, number)
 
-    def _indent(self) -> str:
-        return "" if self.narrow else " "
-
-    def _row(self, shown: Shown, kind: LineKind, width: int, *, is_cursor: bool) -> Line:
-        """Return one line of the pane with its gutter; only the first of a wrapped row has a mark."""
-        entry, text = shown.row.entry, shown.row.text
-        glyphs = self._glyphs
-        match entry.kind:
-            case EntryKind.MARK:
-                return self._line(glyphs.mark, Role.BUSY, text, Role.BUSY, True, width)
-            case EntryKind.GAP | EntryKind.NOTE | EntryKind.ANEW:
-                return self._line(" ", Role.FAINT, text, Role.FAINT, False, width)
-            case EntryKind.LINE:
-                pass
-        match kind:
-            case LineKind.ERROR:
-                mark, role, bold = glyphs.fail[:1] if not glyphs.ascii else "x", Role.ERROR, True
-            case LineKind.WARNING:
-                mark, role, bold = "!", Role.WARN, False
-            case LineKind.CHECKPOINT:
-                mark, role, bold = glyphs.checkpoint, Role.OK, False
-            case LineKind.STEP:
-                mark, role, bold = " ", Role.DIM, False
-            case LineKind.PLAIN:
-                mark, role, bold = " ", Role.TEXT if not self.stale else Role.DIM, False
-        if self.log_view.viewport.wraps:
-            text = _piece(text, shown.line, self.log_view.viewport.room)
-            mark = mark if shown.line == 0 else " "
-        return self._line(mark, role, text, role, bold, width, cursor=is_cursor)
-
-    def _room(self, width: int) -> int:
-        return width - cells(self._indent()) - 2 - (1 if not self.narrow else 0)
-
-    def _line(
-        self, mark: str, mark_role: Role, text: str, role: Role, bold: bool, width: int, *, cursor: bool = False
-    ) -> Line:
-        if self.narrow and not self.log_view.viewport.wraps:
-            text = _STAMP.sub("", text, count=1)
-        text = one_line(text)[self._shift :]
-        gutter = Span(f"{self._indent()}{mark} ", mark_role, True)
-        shown = clip(text, self._room(width))
-        if cursor and not self._marks_hits:
-            return (gutter, Span(shown, Role.MATCH, bold))
-        return (gutter, *self._marked(shown, role, bold))
-
-    def _marked(self, text: str, role: Role, bold: bool) -> list[Span]:
-        if not self._marks_hits:
-            return [Span(text, role, bold)]
-        spans, at = [], 0
-        for start, end in self.log_search.marks(text):
-            spans += [Span(text[at:start], role, bold), Span(text[start:end], Role.MATCH, bold)]
-            at = end
-        return [*spans, Span(text[at:], role, bold)]
+    def _line_look(self, width: int) -> LineLook:
+        """Whatever is in here grows `_look`, empties the strips, or stands in their keys."""
+        port = self.log_view.viewport
+        return LineLook(
+            self._glyphs,
+            width,
+            narrow=self.narrow,
+            stale=self.stale,
+            wraps_at=port.room if port.wraps else None,
+            shift=self._shift,
+            hits=self.log_search.marks if self._marks_hits else None,
+        )
 
     # --- selecting with the mouse ---
 
@@ -430,7 +386,7 @@ class LogPane(RoleStyles, can_focus=True):
         for number, text in self.log_view.numbered(min(first, last), max(first, last)):
             span = selection.get_span(number)
             if span is not None:
-                shown = self._indent() + "  " + text[self._shift :]
+                shown = blank_gutter(narrow=self.narrow) + text[self._shift :]
                 found.append(shown[span[0] : None if span[1] == -1 else span[1]].strip())
         return "\n".join(found), "\n"
 
@@ -440,18 +396,3 @@ class LogPane(RoleStyles, can_focus=True):
     def shown_text(self) -> str:
         """Return the lines that are on the screen, whole."""
         return "\n".join(shown.row.text for shown in self._shown if shown.line == 0)
-
-
-def _piece(text: str, line: int, room: int) -> str:
-    """Return one line of a text that is wrapped at any cell."""
-    if text.isascii():
-        return text[line * room : (line + 1) * room]
-    pieces, used, start = 0, 0, 0
-    for index, char in enumerate(text):
-        width = cells(char)
-        if used + width > room:
-            if pieces == line:
-                return text[start:index]
-            pieces, used, start = pieces + 1, 0, index
-        used += width
-    return text[start:] if pieces == line else ""
