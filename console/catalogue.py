@@ -461,9 +461,9 @@ _OWN = {
     ),
     "ledger_unusable": _warning(
         "the ledger of past launches can't be used",
-        "Expected times and past settings are not known while its file can't be read and written.",
-        "no run depends on it; launches are not written down meanwhile",
-        "mend or move away the file that is named; a new one is made by itself",
+        "Launches are not noted while its file can't be written; what was noted is known as long as it can be read.",
+        "no run depends on it",
+        "make room, mend or move away the file that is named; a new one is made by itself",
     ),
     "notes_unusable": _error(
         "the console's own directory can't be written",

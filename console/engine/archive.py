@@ -70,6 +70,11 @@ class Archive:
         """Ids of runs that are over and whose logs and keepers' notes are still to be read, as of the last look."""
         return self._unread
 
+    @property
+    def unwritten(self) -> str:
+        """Why what was to be noted of the runs could not be; empty where it was."""
+        return self._past.book.unwritten
+
     async def _flush(self) -> None:
         """Have what is known by now of the live run written down, within a moment."""
         await self._past.flush(self._snapshot())
@@ -80,7 +85,9 @@ class Archive:
         await self.look_at_logs()
         rows = await self._ask(lambda book, place: book.entries(place, self._target, limit, since))
         seq = max((row.seq for row in rows), default=since)
-        return Runs(rows=tuple(rows), seq=seq, logs_read=self._has_looked, unread=self._unread)
+        return Runs(
+            rows=tuple(rows), seq=seq, logs_read=self._has_looked, unread=self._unread, unwritten=self.unwritten
+        )
 
     async def run(self, which: str) -> tuple[Entry, Curves]:
         """Return the newest run of this id or name with its curves, as far as they are kept."""

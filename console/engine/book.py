@@ -19,6 +19,8 @@ class Book:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or ledger.default_path()
+        self.unwritten = ""
+        """Why what was to be noted was not, or could not be; empty once something was."""
 
     async def work(self, job: Callable[[ledger.Ledger], T], within_s: float = WORK_S) -> T:
         """Run a job on the ledger in a thread of its own: a disk that hangs may keep that, and nothing else.
@@ -40,7 +42,11 @@ class Book:
             result, error = None, None
             try:
                 with ledger.opened(self.path) as book:
-                    result = job(book)
+                    try:
+                        result = job(book)
+                    finally:
+                        if book.unwritable or book.has_written:
+                            self.unwritten = book.unwritable
             except Exception as exc:  # noqa: BLE001 - the thread's root: handed to whoever waits
                 error = exc
             try:

@@ -32,6 +32,7 @@ from console.state.training import Training
 
 _log = logging.getLogger(__name__)
 
+_Job = Callable[[ledger.Ledger], tuple[Outlook, ledger.NotWritten | None]]
 _AGAIN_S = 60.0
 _CLOSE_S = 2.0
 _READY_S = 2.0  # a plan goes without rather than wait for a disk
@@ -216,7 +217,7 @@ class Past:
             batch, self._due, self._is_stale = self._due, {}, False
             curves, self._curves = self._curves, {}
             try:
-                self.outlook = await self.book.work(self._job(list(batch.values()), curves))
+                self.outlook, unwritten = await self.book.work(self._job(list(batch.values()), curves))
             except (ledger.LedgerError, TimeoutError) as exc:
                 self._put_back(batch, curves)
                 self._is_stale = True
@@ -227,22 +228,31 @@ class Past:
                 raise
             finally:
                 self._loaded.set()
+            if unwritten is not None:  # the past is known all the same
+                self._put_back(batch, curves)
+                self._tell()
+                self._give_up_for_now(unwritten)
+                return
             self._known |= batch
             self._tell()
 
     def _put_back(self, batch: dict[str, Entry], curves: dict[str, Curves]) -> None:
         self._due, self._curves = batch | self._due, curves | self._curves
 
-    def _job(self, batch: Sequence[Entry], curves: Mapping[str, Curves]) -> Callable[[ledger.Ledger], Outlook]:
+    def _job(self, batch: Sequence[Entry], curves: Mapping[str, Curves]) -> _Job:
         place, target, spoken_of, baseline = self.place, self._target, self._spoken_of, self._baseline
 
-        def work(book: ledger.Ledger) -> Outlook:
+        def work(book: ledger.Ledger) -> tuple[Outlook, ledger.NotWritten | None]:
+            unwritten = None
             if batch or curves:
-                book.record(place, target, batch, curves)
+                try:
+                    book.record(place, target, batch, curves)
+                except ledger.NotWritten as exc:
+                    unwritten = exc
             outlook = book.outlook(place, target, spoken_of=spoken_of)
             if baseline is not None and (row := book.entry(place, target, baseline)) is not None:
                 outlook = replace(outlook, baseline_tok_s=row.steady_tok_s, baseline_scope=row.scope)
-            return outlook
+            return outlook, unwritten
 
         return work
 
@@ -287,7 +297,9 @@ class Past:
         if not (self._due or self._curves) or not self.place or self._now() < self._again_at:
             return
         try:
-            await self.book.work(self._job(list(self._due.values()), self._curves), _CLOSE_S)
+            _, unwritten = await self.book.work(self._job(list(self._due.values()), self._curves), _CLOSE_S)
+            if unwritten is not None:
+                _log.warning("the ledger was not brought up to date: %s", unwritten)
         except (ledger.LedgerError, TimeoutError) as exc:
             _log.warning("the ledger was not brought up to date: %s", exc)
 

@@ -7,7 +7,7 @@ from typing import Any
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
-from console.headless.history import differences, log_read, say_unread
+from console.headless.history import differences, log_read, say_unread, say_unwritten
 from console.headless.interruption import carried_out
 from console.headless.session import can_look, deadline_after, first_word, opened
 from console.history.comparing import Comparison, Pair, compare
@@ -39,6 +39,7 @@ async def _compare(name: str, target: Target, a: str, b: str, timeout_s: float |
             for line in lines(found):
                 output.say(line)
         say_unread([_name(each) for each in (found.a, found.b) if each.id in unread])
+        say_unwritten(engine)
         if failure is not None:
             for line in output.error_lines(failure):
                 output.progress(line)

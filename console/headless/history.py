@@ -50,6 +50,7 @@ async def _history(
                 output.say(line)
         if left := [row.name or row.id for row in shown if row.id in rows.unread]:
             say_unread(left)
+        say_unwritten(engine)
         if failure is not None:
             for line in output.error_lines(failure):
                 output.progress(line)
@@ -136,6 +137,12 @@ def say_unread(names: Sequence[str]) -> None:
     """Say on stderr whose logs are still to be read, if any are."""
     if names:
         output.progress(f"{output.one_line(words.not_read(names))}; they {words.MAY_BE_MORE}, ask again")
+
+
+def say_unwritten(engine: Engine) -> None:
+    """Say on stderr where what is known of the runs can't be noted: what was noted before is told all the same."""
+    if why := engine.archive.unwritten:
+        output.progress(f"not noted, the past is told as it was noted before: {output.one_line(why)}")
 
 
 def log_read(row: Entry, *, is_unread: bool) -> bool | None:

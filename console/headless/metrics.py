@@ -9,7 +9,7 @@ from typing import Any
 from console.config import Target
 from console.engine import Engine
 from console.headless import output
-from console.headless.history import UNREAD_WHY, log_read, no_steps_why, say_unread, whys
+from console.headless.history import UNREAD_WHY, log_read, no_steps_why, say_unread, say_unwritten, whys
 from console.headless.interruption import carried_out
 from console.headless.session import can_look, deadline_after, opened, settled
 from console.history.entry import Entry
@@ -49,6 +49,7 @@ async def _metrics(name: str, target: Target, which: str | None, timeout_s: floa
                 for line in _table(row, curves):
                     output.say(line)
         say_unread([row.name or row.id] if is_unread else [])
+        say_unwritten(engine)
         return Exit.OK
 
 

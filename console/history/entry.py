@@ -115,6 +115,8 @@ class Runs(Struct, frozen=True, kw_only=True):
     """Of the last change among them: ask for what is newer with it."""
     logs_read: bool = True
     """Logs of which no run is known were looked at; until then there may be more."""
+    unwritten: str = ""
+    """Why what is known beyond these rows could not be noted: the ledger can be read, and not written."""
     unread: frozenset[str] = frozenset()
     """Ids of runs that are over and whose logs and keepers' notes are still to be read: they may have done more than
     their rows tell."""

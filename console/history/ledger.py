@@ -21,7 +21,7 @@ import msgspec
 import platformdirs
 
 from console.configfile import APP
-from console.history import schema
+from console.history import schema, unwritable
 from console.history.entry import LOG_ONLY, Entry
 from console.history.samples import Curves, packed, unpacked
 from console.history.usual import Outlook, Timing, kinds
@@ -63,18 +63,40 @@ def default_path() -> Path:
     return platformdirs.user_state_path(APP) / "ledger.sqlite3"
 
 
+class NotWritten(LedgerError):
+    """What was to be noted can't be: the past can still be read."""
+
+
 class Ledger:
     """An open ledger, for the length of one transaction or a few."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, path: Path, unwritable: str = "") -> None:
+        self._connection, self._path = connection, path
+        self.unwritable = unwritable
+        """Why nothing can be written, where that is known."""
+        self.has_written = False
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Make one transaction of the block. Raises: NotWritten."""
+        if self.unwritable:
+            raise NotWritten(self.unwritable)
+        try:
+            with _transaction(self._connection):
+                yield
+        except sqlite3.Error as exc:
+            if not unwritable.is_meant(exc):
+                raise
+            self.unwritable = f"{self._path}: {exc}"
+            raise NotWritten(self.unwritable) from exc
+        self.has_written = True
 
     def record(
         self, place: str, target: str, entries: Sequence[Entry], curves: Mapping[str, Curves] | None = None
     ) -> None:
         """Write rows anew or over what is known of these runs; what is over stays over. `curves`: by run id."""
         where = {"place": place, "target": target}
-        with _transaction(self._connection):
+        with self._writing():
             for entry in entries:
                 self._write({**where, **_row(entry)})
             for run, more in (curves or {}).items():
@@ -88,7 +110,7 @@ class Ledger:
     def replace(self, place: str, target: str, entries: Sequence[Entry], curves: Mapping[str, Curves]) -> None:
         """Write rows of logs and their curves over those of before: a log was read anew, wholly."""
         where = {"place": place, "target": target}
-        with _transaction(self._connection):
+        with self._writing():
             for entry in entries:
                 self._connection.execute(_DROP_SAMPLES, {**where, "id": entry.id})
         self.record(place, target, entries, curves)
@@ -100,7 +122,7 @@ class Ledger:
 
     def annotate(self, place: str, target: str, run: str, text: str) -> bool:
         """Put the operator's note on a run, in the place of an earlier one; False where there is no such run."""
-        with _transaction(self._connection):
+        with self._writing():
             seq = self._connection.execute("SELECT seq FROM counter").fetchone()[0] + 1
             written = self._connection.execute(_ANNOTATE, (_storable(text), seq, place, target, run)).rowcount
             if written:
@@ -180,22 +202,46 @@ class Ledger:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Ledger]:
-    """Open the ledger, made and migrated where that is due. Raises: LedgerError, also for what the block does."""
+    """Open the ledger, made and migrated where that is due; to be read alone where it can't be written.
+
+    Raises: LedgerError, also for what the block does.
+    """
+    connection, why = _connected(path)
     try:
-        _make(path)
-        connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
-    except (OSError, sqlite3.Error) as exc:
-        raise LedgerError(f"{path}: {getattr(exc, 'strerror', None) or exc}") from exc
+        yield Ledger(connection, path, why)
+    except (sqlite3.Error, ValueError) as exc:
+        raise LedgerError(f"{path}: {exc}") from exc
+    finally:
+        connection.close()
+
+
+def _connected(path: Path) -> tuple[sqlite3.Connection, str]:
+    """Return a connection, and why it can only read, if that is so. Raises: LedgerError."""
+    try:
+        return _writable(path), ""
+    except schema.Newer as exc:
+        raise LedgerError(f"{path}: {exc}") from exc
+    except (OSError, sqlite3.Error, ValueError) as exc:
+        why = f"{path}: {unwritable.cause(path, exc)}"
+        found = unwritable.reading(path, schema.VERSION) if unwritable.is_meant(exc) else None
+        if found is None:
+            raise LedgerError(why) from exc
+        connection, lacking = found
+        return connection, f"{why}{lacking}"
+
+
+def _writable(path: Path) -> sqlite3.Connection:
+    _make(path)
+    connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
         _use_wal(connection)
         connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: a crash loses the newest rows, never the file
         schema.migrate(connection)
-        yield Ledger(connection)
-    except (sqlite3.Error, schema.Newer, ValueError) as exc:
-        raise LedgerError(f"{path}: {exc}") from exc
-    finally:
+    except BaseException:
         connection.close()
+        raise
+    return connection
 
 
 def _make(path: Path) -> None:
@@ -234,10 +280,11 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite has taken it back itself where the disk was full
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------

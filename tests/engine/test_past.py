@@ -318,6 +318,31 @@ async def test_what_was_being_written_when_the_console_closed_is_written_once_mo
     assert _ids(path) == ["r-1"]
 
 
+async def test_what_is_known_of_the_past_is_told_though_nothing_can_be_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.sqlite3"
+    with ledger.opened(path) as book:
+        book.record("here", TARGET, [Entry(id="r-0", name="slammed4", steady_tok_s=18_000.0)])
+
+    def refused(*_: object) -> None:
+        raise ledger.NotWritten(f"{path}: database or disk is full")
+
+    monkeypatch.setattr(ledger.Ledger, "record", refused)
+    told: list[events.Event] = []
+    past = Past(TARGET, clears_cache=True, baseline="slammed4", feed=told.append, now=lambda: 100.0, path=path)
+
+    async with asyncio.TaskGroup() as tasks:
+        past.tasks = tasks
+        past.host_said(StateEvent(bt=0.0, wall=0.0, run=record(1)), "r-1")
+        past.reached("here")
+        await until_async(lambda: any(isinstance(each, events.ConsoleWarned) for each in told), 20, "the warning")
+
+    known = [each.baseline.tok_s for each in told if isinstance(each, events.HistoryKnown)]
+    assert known[-1] == 18_000.0
+    assert sum(isinstance(each, events.ConsoleWarned) for each in told) == 1
+
+
 async def test_whose_tokens_the_rate_of_the_baseline_counts_is_told_with_it(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite3"
     with ledger.opened(path) as book:

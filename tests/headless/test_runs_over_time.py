@@ -203,6 +203,46 @@ def test_wait_for_steady_goes_on_waiting_in_the_first_ten_minutes(console: Conso
     assert done.out.startswith("PENDING ")
 
 
+_CUT = """
+mount --make-rprivate / && mount -t tmpfs -o size=2m tmpfs $STATE && export XDG_STATE_HOME=$STATE || exit 77
+$C history --config $FILE >/dev/null 2>&1
+mount -o remount,ro $STATE
+$C history --config $FILE -n 2; echo $?
+mount -o remount,rw $STATE
+cat /dev/zero >$STATE/fill 2>/dev/null
+$C metrics --config $FILE --run $RUN; echo $?
+$C compare --config $FILE $RUN $RUN; echo $?
+"""
+
+
+@pytest.mark.skipif("os.geteuid() != 0", reason="needs root to mount")
+def test_the_past_is_told_though_nothing_can_be_noted(
+    console: Console, two_runs: tuple[str, str], tmp_path: Path
+) -> None:
+    known = {"STATE": str(tmp_path), "FILE": str(console.config), "RUN": two_runs[0]}
+    known["C"] = f"{sys.executable} -m console.cli"
+    known["PYTHONPATH"] = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        ["unshare", "-m", "/bin/sh", "-c", _CUT],
+        env={**os.environ, **known},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip(done.stderr)
+
+    ledger = tmp_path / "dflash-console" / "ledger.sqlite3"
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.isdigit()] == ["0"] * 3, done
+    assert [line.split()[0] for line in lines[1:3]] == [two_runs[1], two_runs[0]]
+    said = [line for line in done.stderr.splitlines() if "not noted" in line]
+    assert len(said) == 3
+    assert f"{ledger}: Read-only file system" in said[0]
+    assert f"{ledger}: No space left on device" in said[1]
+
+
 # -- watch ------------------------------------------------------------------------------------------------------------
 
 

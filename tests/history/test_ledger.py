@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,6 +24,7 @@ from console.history.entry import CLEARED, KEPT, LOG_ONLY, Entry, Observed, cach
 from console.model import Script, Settings, Stage
 from console.protocol import HostStage, RunRecord
 from tests.history.records import PLACE, TARGET, ended, record
+from tests.host.mounts import mount, with_own_mounts
 
 
 @pytest.fixture
@@ -356,6 +360,84 @@ def test_folder_that_can_not_be_made_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(ledger.LedgerError, match=r"Not a directory|File exists"):
         keep(tmp_path / "state" / "ledger.sqlite3", entry(record(1)))
+
+
+def unwritable(tmp_path: Path, cut: Callable[[Path], None]) -> dict[str, Any]:
+    """Return what a ledger on a small disk of its own tells once `cut` has been done to that disk."""
+
+    def seen() -> dict[str, Any]:
+        disk = tmp_path / "disk"
+        mount("tmpfs", disk, "size=600k")
+        path = disk / "state" / "ledger.sqlite3"
+        keep(path, entry(record(1)))
+        cut(path)
+        with ledger.opened(path) as book:
+            told = [row.id for row in book.entries(PLACE, TARGET)]
+            for _ in range(2):
+                with pytest.raises(ledger.NotWritten) as refused:
+                    book.record(PLACE, TARGET, [entry(record(number)) for number in range(2, 400)])
+            after = [row.id for row in book.entries(PLACE, TARGET)]
+        return {"told": told, "why": str(refused.value).replace(str(path), "PATH"), "after": after}
+
+    found: dict[str, Any] = with_own_mounts(seen)
+    return found
+
+
+def fill(path: Path) -> None:
+    with open(path.parent / "fill", "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
+def fill_but_for_a_few_pages(path: Path) -> None:
+    """So many that it can be opened and read."""
+    fill(path)
+    os.truncate(path.parent / "fill", (path.parent / "fill").stat().st_size - 56 * 1024)
+
+
+def set_read_only(path: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(path.parents[1])], check=True)
+
+
+def leave_newest_rows(path: Path) -> None:
+    """As a console does that is killed: its row stands in the -wal file alone."""
+    child = subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False)
+    assert child.returncode == 7
+    path.with_name(f"{path.name}-shm").unlink()
+    set_read_only(path)
+
+
+_KILLED = """
+import os, sys
+from pathlib import Path
+from console.history import ledger
+from console.history.entry import entry
+from tests.history.records import PLACE, TARGET, record
+with ledger.opened(Path(sys.argv[1])) as book:
+    book.record(PLACE, TARGET, [entry(record(3))])
+    os._exit(7)
+"""
+
+
+@pytest.mark.parametrize(
+    ("cut", "why"),
+    [
+        (set_read_only, "PATH: Read-only file system"),
+        (fill, "PATH: No space left on device"),
+        (fill_but_for_a_few_pages, "PATH: database or disk is full"),
+        (
+            leave_newest_rows,
+            "PATH: Read-only file system; its newest rows are in ledger.sqlite3-wal, which can't be read there",
+        ),
+    ],
+)
+def test_ledger_that_can_not_be_written_is_read_and_says_why(
+    tmp_path: Path, cut: Callable[[Path], None], why: str
+) -> None:
+    seen = unwritable(tmp_path, cut)
+
+    assert (seen["told"], seen["after"]) == (["r-1"], ["r-1"])
+    assert seen["why"] == why
 
 
 _AS_NOBODY = """

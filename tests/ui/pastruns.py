@@ -124,11 +124,12 @@ class FakeArchive:
         self.rows = rows
         self.kept = {"r-0041": curves(5, 21_480, 280, 2.2), "r-0040": curves(4, 21_035, 340, 2.6, late=True)}
         self.refuse: ConsoleError | None = None
+        self.unwritten = ""
 
     async def runs(self, limit: int = 100, since: int = 0) -> Runs:
         if self.refuse is not None:
             raise self.refuse
-        return Runs(rows=self.rows[:limit], seq=41)
+        return Runs(rows=self.rows[:limit], seq=41, unwritten=self.unwritten)
 
     async def run(self, which: str) -> tuple[Entry, Curves]:
         found = next((row for row in self.rows if which in (row.id, row.name)), None)

@@ -600,6 +600,21 @@ async def test_a_list_that_takes_long_is_not_begun_anew_before_it_is_there() -> 
         await until_async(lambda: "slammed4" in text(app), what="the table")
 
 
+async def test_runs_are_listed_though_nothing_can_be_noted_and_it_is_said_why() -> None:
+    found = pastruns.source()
+    assert isinstance(found.archive, pastruns.FakeArchive)
+    found.archive.unwritten = "/home/ops/ledger.sqlite3: No space left on device"
+
+    async with running(found) as (app, _, pilot):
+        await pilot.press("4")
+        await until_async(lambda: "nothing new is noted: " in text(app), what="why")
+
+        said = text(app)
+
+    assert "nothing new is noted: No space left on device (/home/ops/ledger.sqlite3)" in said
+    assert "slammed4" in said
+
+
 class SlowArchive(pastruns.FakeArchive):
     """Has not looked at logs at the first question, and takes long over the next."""
 

@@ -85,13 +85,16 @@ def run_table(runs: RunList, width: int, rows: int, now: float, look: Look) -> V
     head = _title(runs, width, look)
     if not runs.rows:
         return (head, (Span("     "), faint(clip(runs.complaint or _nothing(runs), width - 6))))
-    room = max(1, rows - 2)
+    room = max(1, rows - 2 - bool(runs.complaint))
     first = min(max(0, runs.cursor - room // 2), max(0, len(runs.rows) - room))
     shown = range(first, min(len(runs.rows), first + room))
     columns = _fitting(_columns(runs, now, look), width - _MARK_CELLS - 1)
     used = _MARK_CELLS + sum(column.width for column in columns) + 2 * (len(columns) - 1)
     free = width - used - 3
-    lines: list[Line] = [head, _heads(columns, free)]
+    complaint: list[Line] = []
+    if runs.complaint:
+        complaint.append((Span("     "), Span(clip(runs.complaint, width - 6), Role.WARN)))
+    lines: list[Line] = [head, *complaint, _heads(columns, free)]
     for index in shown:
         row = [_mark(runs, index, look)]
         row += _padded(columns, index)

@@ -131,7 +131,9 @@ class RunsScreen(TargetScreen):
         except ConsoleError as error:
             self._complaint = words.one_line(error.detail or str(error.reason))
         else:
-            self._complaint, self._read, self._logs_read = "", True, runs.logs_read
+            path, _, why = words.one_line(runs.unwritten).partition(": ")
+            self._complaint = f"nothing new is noted: {why} ({path})" if runs.unwritten else ""
+            self._read, self._logs_read = True, runs.logs_read
             self._rows, self._has_older = runs.rows[:_MOST], len(runs.rows) > _MOST
             self._unread = runs.unread
             self._set_pair(marked)
