@@ -6,6 +6,7 @@ Start: `ConsoleApp(source).run()`; without a source the page without a config is
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from functools import cached_property, partial
@@ -15,9 +16,8 @@ from typing import Any, ClassVar, Final
 from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.events import Event, Key
+from textual.events import Event, Key, Paste
 from textual.screen import Screen
-from textual.widgets import Input
 
 from console.configeditor import ConfigEntry, with_found
 from console.model import Snapshot, Verdict
@@ -26,6 +26,7 @@ from console.resources import stylesheet_path
 from console.ui import plot, terminal
 from console.ui.chronicle import Chronicle
 from console.ui.driver import TerminalDriver
+from console.ui.keyorder import KeyOrder
 from console.ui.palette import Commands, ExtraCommand
 from console.ui.present.linkback import LinkWatch
 from console.ui.present.look import ASCII, UNICODE, Look
@@ -121,6 +122,7 @@ class ConsoleApp(App[str]):
         """The run of before that the screens show in place of the live one."""
         self.viewing_place = ""
         self.animation_level = "none"
+        self._key_order = KeyOrder(self, super().on_event)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return dict(DEFAULTS)
@@ -243,18 +245,15 @@ class ConsoleApp(App[str]):
             for screen in self.screen_stack:
                 if isinstance(screen, TargetScreen):
                     screen.make_way()
-        if not (isinstance(event, Key) and self._typed_ahead(event)):
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            await self._key_order.take(event)
+        else:
             await super().on_event(event)
 
-    def _typed_ahead(self, event: Key) -> bool:
-        """Give a letter that came back unused to the input that has the focus by now. An input that gets a letter keeps
-        it, so this one went elsewhere before: a slow connection brings `/`, `r`, `s` at once, and `r` is a command."""
-        if not event.is_forwarded or not event.is_printable or event.character is None:
-            return False
-        if not isinstance(self.focused, Input):
-            return False
-        self.focused.insert_text_at_cursor(event.character)
-        return True
+    @property
+    def pressed_at(self) -> float:
+        """When the key came that is being answered, however long it had to wait; now, where none is."""
+        return self._key_order.came_at or time.monotonic()
 
     # --- what happens beside the picture ---
 

@@ -14,7 +14,12 @@ import sys
 from collections.abc import Callable
 from typing import IO, Any, cast
 
+from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
+
+from console.ui.escapes import EscapeParser
+
+vars(linux_driver)["XTermParser"] = EscapeParser  # what its thread reads with: there is no other way to say so
 
 
 class TerminalDriver(LinuxDriver):

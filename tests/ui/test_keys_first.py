@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -13,22 +14,27 @@ from typing import Any
 
 import pytest
 from textual._compositor import Compositor
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from console.engine.replay import Replay
-from console.ui import pace
+from console.history.entry import Runs
+from console.model import Overrides, Plan
+from console.ui import keyorder, pace
 from console.ui.app import ConsoleApp
 from console.ui.present.spans import as_text
+from console.ui.screens import plan
 from console.ui.screens.help import HelpScreen
+from console.ui.screens.log import LogScreen
 from console.ui.screens.overview import Overview
 from console.ui.screens.pick import PickRow, PickScreen
 from console.ui.widgets.lines import LinesView
 from console.ui.widgets.logpane import LogPane
 from tests.engine.test_replay import tape
-from tests.ui import fixtures
+from tests.ui import fixtures, pastruns
 from tests.ui.fixtures import FakeSource, raw
+from tests.ui.pastruns import FakeArchive
 from tests.ui.screens import is_there
 from tests.waiting import until_async
 
@@ -229,9 +235,17 @@ def test_a_paint_is_put_off_by_a_turn_of_120_a_second_unless_told_otherwise(told
 
 def at_once(app: ConsoleApp, text: str) -> None:
     """Press keys as a connection brings them that has held them back."""
-    names = {"/": "slash", "&": "ampersand", "\r": "enter", "\x7f": "backspace"}
+    names = {
+        "/": "slash", "&": "ampersand", "?": "question_mark", "\r": "enter", "\t": "tab", "\x7f": "backspace",
+        "\x1b": "escape",
+    }  # fmt: skip
     for each in text:
         app.post_message(Key(names.get(each, each), each if each.isprintable() else None))
+
+
+async def help_comes(app: ConsoleApp) -> None:
+    """Wait until the help is there and all keys are done with."""
+    await until_async(lambda: isinstance(app.screen, HelpScreen) and not app._key_order.is_busy, what="the help")
 
 
 async def test_letters_that_come_with_the_slash_are_typed_and_none_is_a_command() -> None:
@@ -245,9 +259,10 @@ async def test_letters_that_come_with_the_slash_are_typed_and_none_is_a_command(
         assert not source.asked
 
 
-async def test_a_search_that_comes_whole_is_searched_for() -> None:
+@pytest.mark.parametrize("typed", ["draftxx\x7f\x7fer", "dx\x7frafter", "x\x1b/drafter", "\t\tdrafter"])
+async def test_a_search_that_comes_whole_is_searched_for_in_whatever_way_it_was_typed(typed: str) -> None:
     async with shown(fixtures.SCENES["healthy"]()) as (screen, _):
-        at_once(screen.face, "/draftxx\x7f\x7fer\r")
+        at_once(screen.face, f"/{typed}\r")
         pane = screen.query_one(LogPane)
 
         await until_async(lambda: pane.search_label == "/drafter  hit 2 of 2", what="the hit")
@@ -265,10 +280,209 @@ async def test_arrow_that_comes_before_its_list_is_there_counts() -> None:
         await until_async(lambda: "▸ two" in as_text(rows.view), what="the second row chosen")
 
 
+async def test_letters_behind_the_enter_are_commands_again() -> None:
+    """`n` goes on to the other hit, of which there are two."""
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, _):
+        at_once(screen.face, "/drafter\rn?")
+        pane = screen.query_one(LogPane)
+
+        await help_comes(screen.face)
+        await until_async(lambda: pane.search_label == "/drafter  hit 1 of 2", what="the next hit")
+        assert screen.query_one("#search", Input).value == "drafter"
+
+
+async def test_a_filter_by_tab_and_what_is_pasted_behind_the_slash_come_in_their_order() -> None:
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, _):
+        line, pane = screen.query_one("#search", Input), screen.query_one(LogPane)
+        at_once(screen.face, "/\t")
+        screen.face.post_message(Paste("drafter\n"))
+        at_once(screen.face, "s\x7f\r")
+
+        await until_async(lambda: pane.log_view.sieve.only is not None, what="the filter")
+        assert line.value == "drafter"
+
+
+async def test_an_escape_that_comes_with_a_search_leaves_it_and_what_comes_behind_it_is_a_command() -> None:
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
+        at_once(screen.face, "/x\x1b?")
+        await help_comes(screen.face)
+        line = screen.query_one("#search", Input)
+        assert (line.value, line.visible) == ("x", False)
+
+        at_once(screen.face, "\x1b/q")
+        await until_async(lambda: line.value == "q", what="the next search")
+        assert pilot.app.screen is screen
+
+
+async def test_screens_and_what_is_asked_for_on_them_may_come_all_at_once() -> None:
+    """The log's screen is made by the first of these keys."""
+    source = fixtures.SCENES["healthy"]()
+    async with shown(source) as (screen, pilot):
+        at_once(screen.face, "3gG/drafter\r1?")
+        await help_comes(screen.face)
+
+        assert pilot.app.screen_stack[-2] is screen
+        assert not screen.query_one(LogPane).searching
+        log = pilot.app.get_screen("log", LogScreen)
+        pane = log.query_one(LogPane)
+        await until_async(lambda: pane.search_label.startswith("/drafter  hit"), what="the hit on the log's screen")
+        assert not source.asked
+
+
+async def test_top_and_bottom_at_once_end_at_the_bottom() -> None:
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, _):
+        pane = screen.query_one(LogPane)
+        at_once(screen.face, "g")
+        await until_async(lambda: not pane.following, what="the top")
+        at_once(screen.face, "gGgG?")
+        await help_comes(screen.face)
+
+        assert pane.following
+
+
+async def test_values_are_typed_into_a_plan_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`e` opens the table, enter the prompt of its first row, another one takes what stands there; `a` adds a name."""
+    monkeypatch.setattr(plan, "TYPE_AHEAD_S", 0.0)
+    source = fixtures.SCENES["healthy"]()
+    async with shown(source) as (screen, pilot):
+        app = screen.face
+        at_once(app, "r")
+        await until_async(lambda: isinstance(app.screen, plan.PlanScreen) and app.screen._plan, what="the plan")
+
+        at_once(app, "e\r\x7f\x7f120\raNEW_ONE\r7\r\x1bnb\r")
+        await until_async(lambda: source.asked[-1][1].name == "slammed6b", what="the new name")
+
+        assert source.asked[-1][1].env == {"DFLASH_PROFILE_INTERVAL": "120", "NEW_ONE": "7"}
+        assert not source.executed
+        assert pilot.app.is_running
+
+
+async def test_a_plan_is_not_confirmed_by_keys_that_came_before_it_however_late_they_are_handled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan, "TYPE_AHEAD_S", 0.0)
+    source = fixtures.SCENES["healthy"]()
+    async with shown(source) as (screen, pilot):
+        app = screen.face
+        at_once(app, "rRR\r\rR\x1b")
+        await until_async(lambda: bool(source.asked) and not app._key_order.is_busy, what="the keys")
+        assert isinstance(pilot.app.screen, plan.PlanScreen)
+        assert not source.executed
+
+        at_once(app, "R")
+        await until_async(lambda: source.executed, what="what was pressed when the plan could be read")
+
+
+async def test_a_further_change_is_taken_while_the_host_still_plans_for_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan, "TYPE_AHEAD_S", 0.0)
+    source, planned = fixtures.SCENES["healthy"](), asyncio.Event()
+    at_host = source.plan
+
+    async def slow(action: str, overrides: Overrides = Overrides()) -> Plan:  # noqa: B008 - frozen
+        if source.asked:
+            await planned.wait()
+        return await at_host(action, overrides)
+
+    monkeypatch.setattr(source, "plan", slow)
+    async with shown(source) as (screen, _):
+        app = screen.face
+        at_once(app, "r")
+        await until_async(lambda: isinstance(app.screen, plan.PlanScreen) and app.screen._plan, what="the plan")
+        shown_plan = app.screen
+        assert isinstance(shown_plan, plan.PlanScreen)
+
+        at_once(app, "cnb\r")
+        await until_async(lambda: shown_plan._overrides.name == "slammed6b", what="both changes")
+        planned.set()
+        await until_async(lambda: len(source.asked) > 1, what="the plan for both")
+
+        assert source.asked[-1][1].name == "slammed6b"
+        assert source.asked[-1][1].keep_cache
+        assert len(source.asked) == 2  # nothing was planned for the first change alone
+
+
+class SlowArchive(FakeArchive):
+    """A ledger that has to be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Event()
+
+    async def runs(self, limit: int = 100, since: int = 0) -> Runs:
+        await self.may_answer.wait()
+        return await super().runs(limit, since)
+
+
+async def test_what_is_typed_into_a_dialog_waits_until_the_ledger_has_brought_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keyorder, "_ASKING_S", 60.0)
+    source, archive = fixtures.SCENES["healthy"](), SlowArchive()
+    source.archive = archive
+    async with shown(source) as (screen, pilot):
+        app = screen.face
+        at_once(app, "b12345\r?")
+        await until_async(lambda: app._key_order.is_busy, what="the keys")
+        assert pilot.app.screen is screen
+        archive.may_answer.set()
+        await help_comes(screen.face)
+
+        assert source.baselines == [(12_345.0, "baseline")]
+        assert pilot.app.screen_stack[-2] is screen
+
+
+async def test_each_of_two_keys_goes_back_by_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyorder, "_ASKING_S", 60.0)
+    source = pastruns.source()
+    async with shown(source) as (screen, _):
+        app = screen.face
+        for _ in range(2):
+            app.post_message(Key("left_square_bracket", "["))
+        at_once(app, "?")
+        await help_comes(screen.face)
+
+        assert app.viewing_place.startswith("2 of ")
+
+
+async def test_a_help_that_is_taken_apart_while_it_still_hears_of_its_size_is_no_error() -> None:
+    """As when `?` and ctrl+q come at once."""
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
+        at_once(screen.face, "?")
+        await help_comes(screen.face)
+        await screen.face.help.query("*").remove()
+
+        await pilot.resize_terminal(100, 30)
+        await pilot.pause()
+
+        assert pilot.app.is_running
+        assert pilot.app._exception is None
+
+
+async def test_a_handler_that_hangs_does_not_take_the_keyboard_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ctrl+q is the app's own: it works while what has the focus hears nothing."""
+    released, quits = asyncio.Event(), []
+    async with shown(fixtures.SCENES["healthy"]()) as (screen, _):
+        app = screen.face
+        monkeypatch.setattr(app, "exit", lambda: quits.append(app._key_order.is_busy))
+        screen.query_one(LogPane).call_later(released.wait)
+        try:
+            at_once(app, "xx")
+            await until_async(lambda: app._key_order.is_busy, what="a key that is not done with")
+            monkeypatch.setattr(keyorder, "_LONGEST_S", 0.0)
+            app.post_message(Key("ctrl+q", None))
+            await until_async(lambda: quits, what="what ctrl+q does")
+        finally:
+            released.set()
+        await until_async(lambda: not app._key_order.is_busy, what="the end of the keys")
+
+
 async def test_letters_are_commands_again_when_the_search_line_is_left() -> None:
     async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
         await pilot.press("slash", "x", "escape")
         await pilot.press("question_mark")
 
         await until_async(lambda: is_there(pilot.app, HelpScreen), what="the help")
+        await help_comes(screen.face)
         assert screen.query_one("#search", Input).value == "x"

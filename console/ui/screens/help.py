@@ -101,8 +101,14 @@ class HelpScreen(Dialog[None]):
         self._dialog.focus()
 
     def on_resize(self, event: Resize) -> None:
-        self._fill(self._dialog, self._view)
-        self.call_after_refresh(self._hint)
+        if self._is_there:
+            self._fill(self._dialog, self._view)
+            self.call_after_refresh(self._hint)
+
+    @property
+    def _is_there(self) -> bool:
+        """False while it is taken apart with the whole console, which may be before it was ever seen."""
+        return bool(self.query("#rows"))
 
     def _fill(self, dialog: VerticalScroll, view: LinesView) -> None:
         outer = min(_WIDEST, self.app.size.width)
@@ -113,6 +119,8 @@ class HelpScreen(Dialog[None]):
 
     def _hint(self) -> None:
         """Say at the border that there is more, so that no group is missed."""
+        if not self._is_there:
+            return
         look = cast(Look, getattr(self.app, "look", Look()))
         rows, room = len(self._view.view), self._dialog.scrollable_content_region.height
         more = rows_beyond(round(self._dialog.scroll_y), room, rows)

@@ -38,6 +38,7 @@ TYPE_AHEAD_S = 0.3
 # A plan made over a slow link; beyond this something else is wrong.
 _PLAN_TIMEOUT_S = 30.0
 _WATCH_S = 1.0
+_ANEW = "planning anew …"
 
 
 class Choice(Static, can_focus=True):
@@ -130,10 +131,10 @@ class PlanScreen(Dialog[None]):
             return False
         restart = self._action == "restart"
         if action in ("edit", "rename", "toggle_cache"):
-            return restart and self._plan is not None and not self._busy
+            return restart and self._plan is not None and self._may_change
         if action == "toggle_base":
             is_there = self._overrides.base is not None or self._snapshot.good is not None
-            return restart and is_there and not self._busy
+            return restart and is_there and self._may_change
         if action == "execute":
             return (
                 parameters[0] == self._action
@@ -144,8 +145,13 @@ class PlanScreen(Dialog[None]):
         return True
 
     @property
+    def _may_change(self) -> bool:
+        """Also while it is planned anew for the change before: that one begins again."""
+        return self._busy in ("", _ANEW)
+
+    @property
     def _too_early(self) -> bool:
-        return time.monotonic() - self._shown_at < TYPE_AHEAD_S
+        return self._face.pressed_at - self._shown_at < TYPE_AHEAD_S
 
     # --- planning ---
 
@@ -321,7 +327,7 @@ class PlanScreen(Dialog[None]):
     def _change(self, overrides: Overrides) -> None:
         self._overrides = overrides
         self._note = ""
-        self._busy = "planning anew …"
+        self._busy = _ANEW
         self._show()
         self._replan()
 
