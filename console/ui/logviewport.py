@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from console.state.logbuffer import Entry
 from console.ui.logrows import Row
-from console.ui.present.spans import cells
+from console.ui.present.wrapping import line_count
 
 
 class Shown(NamedTuple):
@@ -52,7 +52,7 @@ class Viewport:
         return [(place + self._shift, row.text) for place, row in enumerate(self.rows[start:stop], start)]
 
     def _lines_of(self, row: Row) -> int:
-        return max(1, -(-cells(row.text) // self.room)) if self.wraps else 1
+        return line_count(row.text, self.room) if self.wraps else 1
 
     # -- other rows ---------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ from console.state.lines import RawLine
 from console.state.logbuffer import EntryKind
 from console.ui.logviewport import Shown
 from console.ui.present.look import Glyphs
-from console.ui.present.spans import Line, Role, Span, cells, clip
+from console.ui.present.spans import Line, Role, Span, clip
 from console.ui.present.words import one_line
+from console.ui.present.wrapping import line_at
 
 _STAMP = re.compile(r"^\[(?:\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(?:[.,]\d+)?\] ")
 
@@ -47,7 +48,7 @@ def log_line(shown: Shown, kind: LineKind, look: LineLook, *, is_cursor: bool) -
             assert_never(entry.kind)
     mark, role, bold = _looks_of(kind, look)
     if look.wraps_at is not None:
-        text = _piece(text, shown.line, look.wraps_at)
+        text = line_at(text, shown.line, look.wraps_at)
         mark = mark if shown.line == 0 else " "
     return _line(mark, text, role, look, bold=bold, is_cursor=is_cursor)
 
@@ -109,18 +110,3 @@ def _with_hits(text: str, hits: list[tuple[int, int]], role: Role, bold: bool) -
         spans += [Span(text[at:start], role, bold), Span(text[start:end], Role.MATCH, bold)]
         at = end
     return [*spans, Span(text[at:], role, bold)]
-
-
-def _piece(text: str, line: int, room: int) -> str:
-    """Return one line of a text that is wrapped at any cell."""
-    if text.isascii():
-        return text[line * room : (line + 1) * room]
-    pieces, used, start = 0, 0, 0
-    for index, char in enumerate(text):
-        width = cells(char)
-        if used + width > room:
-            if pieces == line:
-                return text[start:index]
-            pieces, used, start = pieces + 1, 0, index
-        used += width
-    return text[start:] if pieces == line else ""
