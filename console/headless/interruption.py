@@ -14,7 +14,7 @@ from typing import Any
 
 from console.engine import Engine
 from console.headless import follow, output
-from console.model import Accepted, Snapshot
+from console.model import Accepted, Snapshot, Verdict
 from console.reasons import Interrupted
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -25,6 +25,8 @@ class Standing:
     """How far the command has come that is carried out."""
 
     engine: Engine | None = None
+    wants: str = ""
+    """`restart` or `stop`, where it is more than looking."""
     asked: str = ""
     """`restart` or `stop`, once the host may have been asked for it."""
     accepted: Accepted | None = None
@@ -92,14 +94,21 @@ def interrupted(number: int, known: Standing) -> Interrupted:
         stage = data.get("stage") if is_there else "killing"
         data |= {"run": accepted.name or None, "id": accepted.run_id, "stage": stage, "next": [known.follow_up]}
         words = f"the {accepted.action} goes on in its keeper: {_named(data)}" + (f" stage={stage}" if stage else "")
+        if snapshot is not None and is_there and stage is None and snapshot.verdict is not Verdict.LAUNCHING:
+            words = _goes_on(snapshot, data, known)  # its launch is over
         return Interrupted(number, f"{words} | next: {known.follow_up}", data)
     if known.asked:
         return Interrupted(number, f"whether the {known.asked} was taken is not known | next: ask for its status", data)
+    untouched = f"nothing was touched, the {known.wants} was not asked for yet; " if known.wants else ""
+    return Interrupted(number, f"{untouched}{_goes_on(snapshot, data, known)}", data)
+
+
+def _goes_on(snapshot: Snapshot | None, data: dict[str, Any], known: Standing) -> str:
     if snapshot is None or snapshot.run is None or known.engine is None or not known.engine.has_word:
-        return Interrupted(number, "the run goes on, if there is one: none was heard of yet", data)
+        return "the run goes on, if there is one: none was heard of yet"
     step = f" step={snapshot.progress.step}" if snapshot.progress.step is not None else ""
     goes_on = "the run goes on" if snapshot.run.alive is not False else "the run is over"
-    return Interrupted(number, f"{goes_on}: {_named(data)} {snapshot.verdict}{step}", data)
+    return f"{goes_on}: {_named(data)} {snapshot.verdict}{step}"
 
 
 def _stage(snapshot: Snapshot) -> str | None:

@@ -45,6 +45,7 @@ def run(name: str, target: Target, *, overrides: Overrides, **options: object) -
 
 async def _restart(name: str, target: Target, overrides: Overrides, options: Options) -> int:
     deadline = deadline_after(options.timeout)
+    interruption.standing().wants = "" if options.plan_only else "restart"
     overrides = _stored_overrides(name, overrides, options)
     async with opened(name, target) as engine:
         snapshot = await settled(engine, deadline)

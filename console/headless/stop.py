@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.config import Target
-from console.headless import earlier, follow, report, restart
+from console.headless import earlier, follow, interruption, report, restart
 from console.headless.interruption import carried_out
 from console.headless.session import deadline_after, opened, settled
 from console.model import Overrides
@@ -17,6 +17,7 @@ def run(name: str, target: Target, **options: object) -> int:
 
 async def _stop(name: str, target: Target, options: restart.Options) -> int:
     deadline = deadline_after(options.timeout)
+    interruption.standing().wants = "" if options.plan_only else "stop"
     async with opened(name, target) as engine:
         snapshot = await settled(engine, deadline)
         follow.require_expected(snapshot, options.expect_run)
