@@ -19,6 +19,7 @@ import click
 from console import __version__
 from console.commands import logformats, looking, past, replay, runs, setup
 from console.commands.options import JSON, Called
+from console.endsignals import handlers
 from console.reasons import ConsoleError, Exit, Interrupted, Reason
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -82,9 +83,6 @@ for _command in _COMMANDS:
     cli.add_command(_command)
 
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
-
-
 def _ends_with_a_word() -> None:
     """Let a signal that comes before anything is known of the host end a command with a line, too."""
 
@@ -92,8 +90,8 @@ def _ends_with_a_word() -> None:
         signal.signal(number, signal.SIG_DFL)
         raise Interrupted(number, "the run goes on, if there is one: none was heard of yet", {})
 
-    for number in _ENDING:
-        if signal.getsignal(number) is signal.SIG_DFL:  # else it is ignored, as nohup has it
+    for number, handler in handlers().items():
+        if handler is signal.SIG_DFL:  # else it is ignored, as nohup has it
             signal.signal(number, end)
 
 
@@ -123,7 +121,7 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that isn't UTF-8 must not end a command
     words = sys.argv[1:] if arguments is None else arguments
-    before = {number: signal.getsignal(number) for number in _ENDING}
+    before = handlers()
     called = Called(as_json=JSON in words[: words.index("--")] if "--" in words else JSON in words)
     try:
         result = cli.main(args=words, prog_name="dflash-console", standalone_mode=False, obj=called)

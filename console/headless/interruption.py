@@ -12,12 +12,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from console.endsignals import handlers
 from console.engine import Engine
 from console.headless import follow, output
 from console.model import Accepted, Snapshot, Verdict
 from console.reasons import Interrupted
-
-ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(slots=True)
@@ -51,7 +50,7 @@ def standing() -> Standing:
 def carried_out(work: Coroutine[Any, Any, int]) -> int:
     """Run a command to its end; return its exit code. Raises: Interrupted, unless its result is out already."""
     known, told = Standing(), list[int]()
-    before = {number: signal.getsignal(number) for number in ENDING}
+    before = handlers()
 
     async def body() -> int:
         _STANDING.set(known)

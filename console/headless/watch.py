@@ -12,9 +12,10 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from console.config import Target
+from console.endsignals import handlers
 from console.engine import Engine
 from console.headless import output, store
-from console.headless.interruption import ENDING, carried_out
+from console.headless.interruption import carried_out
 from console.headless.session import deadline_after, opened, settled
 from console.headless.status import status_json
 from console.model import Snapshot, StageState, Verdict
@@ -69,8 +70,8 @@ class _ToldToEnd:
     def __init__(self) -> None:
         self.number: int | None = None
         self._came = asyncio.Event()
-        for number in (*ENDING, signal.SIGINT):
-            if signal.getsignal(number) is not signal.SIG_IGN:
+        for number, handler in handlers(signal.SIGTERM, signal.SIGHUP, signal.SIGINT).items():
+            if handler is not signal.SIG_IGN:
                 asyncio.get_running_loop().add_signal_handler(number, self._tell, number)
 
     def _tell(self, number: int) -> None:
