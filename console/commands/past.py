@@ -43,7 +43,7 @@ def compare(a: str, b: str, target: str | None, **options: Any) -> int:
 
     The noise is half the 95 % interval of the difference of the steady rates (last 10 minutes without warm-up and
     checkpoint steps), from the scatter of stretches of steps, since step times hang together: of runs that don't differ
-    about 5 of 100 comparisons lie beyond it.
+    about 5 of 100 comparisons lie beyond it, up to 10 where the rate wanders for dozens of steps.
     """
     from console.headless import compare as work
 
