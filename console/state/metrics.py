@@ -310,7 +310,8 @@ class Parser:
         )
 
     def _sample(self, fmt: Format, reading: Reading, line: RawLine, rank: str | None, *, live: bool) -> Sample | None:
-        kind, step = reading.rule.kind, training_step(reading)
+        kind, stated = reading.rule.kind, stated_step(reading.fields)
+        step = training_step(reading, stated)
         if kind is Kind.STEP:
             if step is not None and not self._counter.is_news(step, rank, reading) and not self._each_line:
                 return None
@@ -319,7 +320,7 @@ class Parser:
             self._rates.learn(reading)
         self._counter.learn_total(fmt, reading)
         rate = self._rates.of(reading, step, line.at, live=live)
-        return self._build(fmt, reading, line, step=step, stated=stated_step(reading.fields), rate=rate)
+        return self._build(fmt, reading, line, step=step, stated=stated, rate=rate)
 
     def _build(
         self,

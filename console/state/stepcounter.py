@@ -101,13 +101,13 @@ def stated_step(fields: dict[str, float]) -> int | None:
     return step if step is not None else count_of(fields, "step")
 
 
-def training_step(reading: Reading) -> int | None:
-    """Return the step that a line states, after those of the epochs before where its counter begins anew with each."""
+def training_step(reading: Reading, stated: int | None) -> int | None:
+    """Return the step that a line means by the one it states: where its counter begins anew with each epoch, the steps
+    of the epochs before come first."""
     fields, epoch_from = reading.fields, reading.rule.epoch_from
-    step = stated_step(fields)
-    if step is None or epoch_from is None or "global_step" in fields:
-        return step
-    return step + max(0, (count_of(fields, "epoch") or 0) - epoch_from) * (count_of(fields, "total") or 0)
+    if stated is None or epoch_from is None or "global_step" in fields:
+        return stated
+    return stated + max(0, (count_of(fields, "epoch") or 0) - epoch_from) * (count_of(fields, "total") or 0)
 
 
 def _total_of(reading: Reading) -> int | None:
