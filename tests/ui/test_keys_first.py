@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from textual._compositor import Compositor
+from textual.app import App
 from textual.events import Key, Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -21,7 +22,7 @@ from textual.widgets import Input
 from console.engine.replay import Replay
 from console.history.entry import Runs
 from console.model import Overrides, Plan
-from console.ui import keyorder, pace
+from console.ui import keyorder, pace, plot
 from console.ui.app import ConsoleApp
 from console.ui.present.spans import as_text
 from console.ui.screens import plan
@@ -93,6 +94,14 @@ async def test_what_the_search_line_is_for_is_never_cut(columns: int, key: str) 
         assert len(line.placeholder) <= line.content_size.width
 
 
+def is_paint_due(app: App[Any]) -> bool:
+    """Whether a screen is to be laid out, or the one in front painted: a busy machine may come to that later."""
+    front = app.screen
+    return bool(
+        front._repaint_required or front._dirty_widgets or any(each._layout_required for each in app.screen_stack)
+    )
+
+
 async def test_nothing_but_the_log_and_the_footer_is_painted_when_a_search_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -108,8 +117,10 @@ async def test_nothing_but_the_log_and_the_footer_is_painted_when_a_search_is_as
         partly.append({y for region in self._dirty_regions for y in region.line_range})
         return partial_update(self)
 
+    plot.load()  # else the plots are painted when it is there
     async with shown(fixtures.SCENES["healthy"]()) as (screen, pilot):
         pane = screen.query_one(LogPane)
+        await until_async(lambda: not is_paint_due(pilot.app), what="all of the screen is painted")
         monkeypatch.setattr(Compositor, "render_full_update", paint_all)
         monkeypatch.setattr(Compositor, "render_partial_update", paint_some)
         await pilot.press("slash")

@@ -214,5 +214,6 @@ def test_log_screen_searching(snap_compare: Compare) -> None:
     async def before(pilot: Pilot[Any]) -> None:
         await _after("3", "slash", *"drafter", "enter", shows="hit 2 of 2")(pilot)
         await _after("w", "ampersand", "s", "t", "e", "p", shows="shows only them")(pilot)
+        await until_async(lambda: "ain_slammed5.log" in _all_rows(pilot), what="a title without trouble")
 
     assert snap_compare(_app("healthy"), terminal_size=(80, 24), run_before=before)
