@@ -85,14 +85,14 @@ for _command in _COMMANDS:
 
 def _ends_with_a_word() -> None:
     """Let a signal that comes before anything is known of the host end a command with a line, too."""
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        raise Interrupted(number, "the run goes on, if there is one: none was heard of yet", {})
-
     for number, handler in handlers().items():
         if handler is signal.SIG_DFL:  # else it is ignored, as nohup has it
-            signal.signal(number, end)
+            signal.signal(number, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    raise Interrupted(number, "the run goes on, if there is one: none was heard of yet", {})
 
 
 def mend_streams() -> None:
@@ -121,7 +121,6 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that isn't UTF-8 must not end a command
     words = sys.argv[1:] if arguments is None else arguments
-    before = handlers()
     called = Called(as_json=JSON in words[: words.index("--")] if "--" in words else JSON in words)
     try:
         result = cli.main(args=words, prog_name="dflash-console", standalone_mode=False, obj=called)
@@ -130,8 +129,9 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as exc:  # noqa: BLE001  the last resort: no traceback on the screen, all of it in the file
         code = _report(exc, called)
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, handler in handlers().items():
+            if handler is _end:  # what a screen or the demo has set up for their end holds to the end
+                signal.signal(number, signal.SIG_DFL)
     sys.exit(code)
 
 
