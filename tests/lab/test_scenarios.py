@@ -689,11 +689,13 @@ def _stop_while_loading(case: Case, scene: Scene) -> None:
     training = scene.training
     training.write_run("--load-time 20")
     accepted = training.cli("restart", "--yes", "--json", "--detach")
-    until(training.mains, 20, "it loads")
+    run = accepted.json["id"]
+    until(
+        lambda: training.mains() and _status(training, run).get("state") == "running", 20, "it loads, its start proven"
+    )
     stopped = training.cli("stop", "--yes", "--json")
     assert (accepted.code, stopped.code) == (0, case.code), stopped
     assert (stopped.json["verdict"], stopped.json["run_alive"]) == ("stopped", False)
-    run = training.run_ids()[0]
     record = training.record(run, "exit.json")
     assert record["by"] == stopped.json["stopped_by"]
     assert record["by"]
