@@ -100,7 +100,7 @@ def _raise_lost(snapshot: Snapshot, run_id: str | None) -> None:
 
 
 _PATIENCE_S = 3.0
-_READ_S = 12.0  # a log that is being read says more than any exit status: a slow way to it is waited for
+_READ_S = 60.0  # a log that is being read says more than any exit status: a slow way to it is waited for
 _LOOK_MARGIN_S = 0.25  # a look at the log may have taken so long to get here
 
 

@@ -44,8 +44,7 @@ def test_run_that_has_ended_by_itself_is_told_by_its_own_ending(
     assert (answer.json["run"], answer.json["id"], answer.json["run_alive"]) == (old["run"], old["id"], False)
     assert answer.json["ended_at"] < answer.json["at"]
     assert answer.json["data_age_s"] is not None
-    # On a crowded machine it may die before its keeper has noted the last context.
-    assert (stepped.code, *stepped.out.split()[:2]) in [(15, "ENDED", "stepping"), (13, "FAILED", "cuda")]
+    assert (stepped.code, stepped.out.split()[:2]) == (15, ["ENDED", "stepping"])
     assert f" {old['run']} id={old['id']} signal=9 " in stepped.out
 
 
