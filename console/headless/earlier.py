@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from console.engine import Engine
 from console.engine.replay import Replay, target_of
 from console.headless import follow
+from console.headless.report import Ending
 from console.headless.session import first_word, ran
 from console.history.entry import entry, is_launch
 from console.history.pastview import past_snapshot
@@ -26,14 +27,14 @@ from console.state import outcome
 
 async def ending(
     engine: Engine, found: Snapshot, judged: outcome.Outcome, wanted: str, *, run_id: str | None, deadline: float | None
-) -> tuple[Engine | None, Snapshot, outcome.Outcome]:
-    """Return what is to be reported in the place of "replaced", and the engine that has read the log of that run.
+) -> Ending:
+    """Return what is to be reported, in the place of "replaced" what became of that run.
 
     Raises: ConsoleError; LINK_TIMEOUT past the deadline.
     """
     run = found.run
     if judged.outcome != "replaced" or run_id is None or run is None or run.id == run_id:
-        return engine, found, judged
+        return Ending(engine=engine, snapshot=found, judged=judged)
     left = None if deadline is None else max(0.0, deadline - asyncio.get_running_loop().time())
     try:
         async with asyncio.timeout(left):
@@ -42,18 +43,19 @@ async def ending(
         raise ConsoleError(Reason.LINK_TIMEOUT, f"what became of {run_id} was not read in time", Exit.TIMEOUT) from exc
 
 
-async def _ending(engine: Engine, run_id: str, wanted: str) -> tuple[Engine | None, Snapshot, outcome.Outcome]:
+async def _ending(engine: Engine, run_id: str, wanted: str) -> Ending:
     await engine.until(lambda _: None if _lives(engine.record_of(run_id)) else True, None)
     record, now = engine.record_of(run_id), engine.snapshot
     if record is not None and (by := replaced_by(record, engine.records)) is not None:
         is_there = now.run is not None and now.run.id == by.id
-        return None, *_replaced(now if is_there else past_snapshot(entry(by), now, record=by))
+        return _replaced(now if is_there else past_snapshot(entry(by), now, record=by))
     if record is None or (record.exit is None and record.state != "failed"):
-        return None, *await _noted(engine, run_id, record, wanted)
+        return await _noted(engine, run_id, record, wanted)
     async with _at_its_end(engine, run_id) as played:
         asked = "exit" if wanted == "free" else wanted  # nothing of it lives, so that nothing of it holds a GPU
         found, judged = await follow.until_outcome(played, asked, run_id=run_id, deadline=None, progress=None)
-    return played, _as_of(now, found), replace(judged, where=wanted) if judged.where == asked else judged
+    judged = replace(judged, where=wanted) if judged.where == asked else judged
+    return Ending(engine=played, snapshot=_as_of(now, found), judged=judged, is_earlier=True)
 
 
 def _lives(record: RunRecord | None) -> bool:
@@ -68,9 +70,10 @@ def replaced_by(record: RunRecord, others: Iterable[RunRecord]) -> RunRecord | N
     return next((each for each in others if is_launch(each) and each.replaced_id == record.id), None)
 
 
-def _replaced(by: Snapshot) -> tuple[Snapshot, outcome.Outcome]:
+def _replaced(by: Snapshot) -> Ending:
     name = by.run.name if by.run is not None else "?"
-    return by, outcome.Outcome(outcome="replaced", word="REPLACED", where=f"by {name}", exit_code=Exit.REPLACED)
+    judged = outcome.Outcome(outcome="replaced", word="REPLACED", where=f"by {name}", exit_code=Exit.REPLACED)
+    return Ending(engine=None, snapshot=by, judged=judged, is_earlier=True)
 
 
 @asynccontextmanager
@@ -99,9 +102,7 @@ def _as_of(now: Snapshot, found: Snapshot) -> Snapshot:
     return replace(found, at=now.at, link=now.link, ages=ages, run=run, reason=reason)
 
 
-async def _noted(
-    engine: Engine, run_id: str, record: RunRecord | None, wanted: str
-) -> tuple[Snapshot, outcome.Outcome]:
+async def _noted(engine: Engine, run_id: str, record: RunRecord | None, wanted: str) -> Ending:
     """Tell of a run of which the host has no ending what the ledger knows; where that can't be used, its record alone.
 
     Raises: ConsoleError.
@@ -119,4 +120,5 @@ async def _noted(
         s.state is StageState.DONE and s.stage is Stage.STEPPING for s in past.stages
     ):
         judged = replace(judged, where="unknown")  # nobody has seen a step of it, nor that it made none
-    return past, replace(judged, where=wanted) if judged.word == "OK" else judged
+    judged = replace(judged, where=wanted) if judged.word == "OK" else judged
+    return Ending(engine=None, snapshot=past, judged=judged, is_earlier=True)

@@ -24,28 +24,31 @@ class Steady(msgspec.Struct, frozen=True):
     fields: dict[str, Any]
 
 
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How the waiting for a run ended."""
+
+    snapshot: Snapshot
+    judged: outcome.Outcome
+    engine: Engine | None
+    """Which has read the log of that run, if one has."""
+    is_earlier: bool = False
+    """Another run is there by now, so that the time of its end is told, too."""
+
+
 def report(
-    engine: Engine | None,
-    snapshot: Snapshot,
-    judged: outcome.Outcome,
-    wanted: str,
-    *,
-    plan: Plan | None = None,
-    steady: Steady | None = None,
-    is_earlier: bool = False,
-    as_json: bool,
+    ending: Ending, wanted: str, *, plan: Plan | None = None, steady: Steady | None = None, as_json: bool
 ) -> int:
     """Print the outcome; return the exit code.
 
-    `engine`: which has read the run's log, if one has; `plan`: what was carried out; `steady`: the rate that was waited
-    for; `is_earlier`: another run is there by now, so that the time of its end is told, too.
+    `plan`: what was carried out; `steady`: the rate that was waited for.
     """
+    snapshot, judged = ending.snapshot, ending.judged
     interruption.standing().answer = judged.exit_code
     if as_json:
-        fields = outcome_json(engine, snapshot, judged, wanted, plan)
+        fields = outcome_json(ending.engine, snapshot, judged, wanted, plan)
         output.emit_json(fields | ({"tok_s": steady.fields} if steady is not None else {}))
     else:
-        line = outcome_line(snapshot, judged, plan, is_earlier=is_earlier)
+        line = outcome_line(snapshot, judged, plan, is_earlier=ending.is_earlier)
         output.say(steady.line if steady is not None else line)
     return judged.exit_code
 

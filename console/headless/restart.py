@@ -73,11 +73,8 @@ async def _restart(name: str, target: Target, overrides: Overrides, options: Opt
             progress=follow.Progress(),
             since=asked_at,
         )
-        log, snapshot, judged = await earlier.ending(
-            engine, snapshot, judged, wanted, run_id=accepted.run_id, deadline=deadline
-        )
-        late = log is not engine
-        return report.report(log, snapshot, judged, wanted, plan=plan, is_earlier=late, as_json=options.as_json)
+        ending = await earlier.ending(engine, snapshot, judged, wanted, run_id=accepted.run_id, deadline=deadline)
+        return report.report(ending, wanted, plan=plan, as_json=options.as_json)
 
 
 def note_run(accepted: Accepted, target: str) -> None:

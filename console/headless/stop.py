@@ -41,8 +41,5 @@ async def _stop(name: str, target: Target, options: restart.Options) -> int:
             deadline=deadline,
             progress=follow.Progress(quiet_before=True),
         )
-        log, found, judged = await earlier.ending(
-            engine, found, judged, "free", run_id=plan.replaced_id, deadline=deadline
-        )
-        late = log is not engine
-        return report.report(log, found, judged, "free", plan=plan, is_earlier=late, as_json=options.as_json)
+        ending = await earlier.ending(engine, found, judged, "free", run_id=plan.replaced_id, deadline=deadline)
+        return report.report(ending, "free", plan=plan, as_json=options.as_json)

@@ -27,10 +27,10 @@ async def _wait(
         found, judged = await follow.until_outcome(
             engine, wanted, run_id=run_id, deadline=deadline, progress=follow.Progress(quiet_before=True)
         )
-        log, found, judged = await earlier.ending(engine, found, judged, wanted, run_id=run_id, deadline=deadline)
-        steady = await _steady(engine, found) if wanted == "steady" and judged.word == "OK" else None
-        late = log is not engine
-        return report.report(log, found, judged, wanted, steady=steady, is_earlier=late, as_json=as_json)
+        ending = await earlier.ending(engine, found, judged, wanted, run_id=run_id, deadline=deadline)
+        is_steady = wanted == "steady" and ending.judged.word == "OK"
+        steady = await _steady(engine, ending.snapshot) if is_steady else None
+        return report.report(ending, wanted, steady=steady, as_json=as_json)
 
 
 async def _steady(engine: Engine, snapshot: Snapshot) -> report.Steady:
