@@ -36,6 +36,8 @@ class Window:
         """How often the file has begun anew, as far as what is here knows."""
         self.file_from = 0
         """What stands before this entry is of a file, or a content of it, that is gone: its offsets mean nothing."""
+        self.left_out = 0
+        """Lines that are hidden and so did not come, of all that was looked at."""
         self.version = 0
         self._is_sieved = is_sieved
         self._lines_before: int | None = 0 if begin == 0 and not is_sieved else None
@@ -108,6 +110,7 @@ class Window:
     def fill(self, after: Stretch, before: Stretch | None) -> None:
         """Take what was found on both sides of a place: of each as much as leaves room for the other."""
         self._append(_entries(after), after.breaks)
+        self.left_out += after.left_out
         self.end = max(self.end, after.end)
         self._trim_end(MOST_ENTRIES // 2, MOST_BYTES // 2)
         if before is not None:
@@ -129,6 +132,7 @@ class Window:
             notes = list(takewhile(lambda entry: entry.kind in (EntryKind.NOTE, EntryKind.GAP), self.entries))
             self._drop_front(len(notes))
         fresh = _entries(stretch)
+        self.left_out += stretch.left_out
         self.entries[:0] = fresh
         self._breaks[:0] = stretch.breaks
         self._bytes += sum(map(_cost, fresh))
@@ -145,6 +149,7 @@ class Window:
         """Take what was found from `end` on; return how many entries were dropped at the front for it."""
         fresh = [entry for entry in _entries(stretch) if (entry.offset or 0) >= self.end]
         self._append(fresh, stretch.breaks[len(stretch.breaks) - len(fresh) :])
+        self.left_out += stretch.left_out
         self.end = max(self.end, stretch.end)
         self.version += 1
         return self._trim_front(MOST_ENTRIES, MOST_BYTES)

@@ -37,6 +37,8 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     """Of the whole file."""
     identity: Identity
+    left_out: int = 0
+    """Lines of what was looked at that are hidden, and so are not among `lines`."""
 
 
 def cut(pieces: Iterable[Piece], raw: bytes, at: float) -> tuple[list[RawLine], list[int], list[int]]:

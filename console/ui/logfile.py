@@ -49,20 +49,18 @@ class ShownFile:
         self.size_bytes = 0
         self.changes = 0
         """How often this became another file, or another content of it was met by a look."""
-        self.left_out = 0
-        """Step lines that looks have left out since the view last began anew."""
         self.trouble = ""
         """What the title says went wrong."""
 
     # -- which it is --------------------------------------------------------------------------------------------------
 
-    def seen(self, snapshot: Snapshot) -> None:
-        """Take from a snapshot which log is followed."""
+    def seen(self, snapshot: Snapshot) -> bool:
+        """Take from a snapshot which log is followed; return whether another one is shown now than before."""
         log, run = snapshot.log, snapshot.run
         if self.trouble == _NO_LINK and snapshot.link.state is LinkState.UP and log.lost is None:
             self.trouble = ""
         if self.is_other:
-            return
+            return False
         self.size_bytes = log.size_bytes or 0
         path = log.path if log.path and log.state is not LogState.MISSING else None
         if path is None:
@@ -70,6 +68,8 @@ class ShownFile:
         elif self.place is None or self.place.path != path:
             self.place = Place(path=path, pid=run.pid if run is not None else None)
             self._became_another()
+            return True
+        return False
 
     def become(self, place: Place | None, *, is_other: bool) -> None:
         """Show another file from now on; None: the followed one, as soon as a snapshot names it."""
@@ -114,10 +114,10 @@ class ShownFile:
         if not self._sieve.hides_steps:
             return found
         kept = [i for i, line in enumerate(found.lines) if classify(line.text) is not LineKind.STEP]
-        self.left_out += len(found.lines) - len(kept)
         return msgspec.structs.replace(
-            found, lines=tuple(found.lines[i] for i in kept), breaks=tuple(found.breaks[i] for i in kept)
-        )
+            found, lines=tuple(found.lines[i] for i in kept), breaks=tuple(found.breaks[i] for i in kept),
+            left_out=len(found.lines) - len(kept),
+        )  # fmt: skip
 
     async def matching(
         self, place: Place, query: Query, offset: int, *, back: bool = False, limit: int = FILTERED_LINES

@@ -22,9 +22,10 @@ _NEAR = 50
 
 
 class LogSearch:
-    def __init__(self, view: LogView, changed: Callable[[], None]) -> None:
+    def __init__(self, view: LogView, changed: Callable[[], None], searched: Query | None = None) -> None:
+        """`searched`: in another log; `n` goes on with it here."""
         self._view, self._changed = view, changed
-        self._searched: Query | None = None
+        self._searched = searched
         self._asked: Query | None = None
         """What was asked for last: a search, or errors."""
         self._progress = ""
@@ -40,7 +41,12 @@ class LogSearch:
         return self._view.patterns.taken(self._searched) if self._searched is not None else None
 
     def clear(self) -> None:
-        self._searched = self._asked = self._view.cursor = None
+        self.leave()
+        self._searched = None
+
+    def leave(self) -> None:
+        """Say no more of what was asked for: another log is shown. `n` goes on with the search there."""
+        self._asked = self._view.cursor = None
         self._progress = ""
 
     def gave_up(self) -> None:
@@ -129,6 +135,7 @@ class LogSearch:
     async def _far_hit(self, query: Query, entries: Sequence[Entry], *, back: bool) -> Entry | None:
         """Ask the host beyond what is here, then from the other end on."""
         if self._view.file.place is None:
+            self._is_unsure = True
             return None
         offsets = [entry.offset for entry in entries if entry.offset is not None]
         ends = [entry.end_offset for entry in entries if entry.end_offset is not None]
@@ -244,4 +251,4 @@ class LogSearch:
             total = f"{hits.total:,}{'…' if self._counting == query else '' if hits.is_whole else '+'}"
         if is_gone:
             return f"{word} gone, {total} in the file"
-        return f"{word} {f'{rank:,} of ' if rank else ''}{total}"
+        return f"{word} {rank:,} of {total}" if rank else f"{total} {word}{'' if total == '1' else 's'}"

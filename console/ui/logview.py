@@ -52,6 +52,8 @@ class LogView:
         self.mark: int | None = None
         """Offset from which on lines are to be copied or saved."""
         self._anew = self._owed = self._left_at = 0
+        self._asked_at = -1
+        """Where in the file the window was begun; -1: at its end."""
         self._projected: object = None
 
     # -- the followed log ---------------------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ class LogView:
 
     def _project(self, entries: list[Entry]) -> list[Row]:
         rows, hidden = self.sieve.rows(entries, self.cursor)
-        self.hidden_steps = hidden + (self.file.left_out if self.window is not None else 0)
+        self.hidden_steps = hidden + (self.window.left_out if self.window is not None else 0)
         return rows
 
     # -- moving -------------------------------------------------------------------------------------------------------
@@ -187,8 +189,7 @@ class LogView:
     def _leave_end(self) -> None:
         self.visible()  # what stands at the top now stays there
         self.window = Window.of_tail(self._buffer, is_sieved=self.sieve.leaves_out)
-        self.file.left_out = 0
-        self._left_at = self._buffer.end
+        self._left_at, self._asked_at = self._buffer.end, -1
         self.rows()
 
     def _at_end(self) -> bool:
@@ -343,7 +344,7 @@ class LogView:
             return False
         return True
 
-    async def _load(self, offset: int) -> bool:
+    async def _load(self, offset: int, *, at_top: bool = False) -> bool:
         place, query, anew = self.file.place, self.sieve.only, self._buffer.anew
         if place is None:
             return False
@@ -351,7 +352,6 @@ class LogView:
             after = await self.file.matching(place, query, offset)
             before = await self.file.matching(place, query, offset, back=True)
         else:
-            self.file.left_out = 0
             after = await self.file.lines(place, offset, _AROUND_BYTES, align=True)
             start = after.begin
             before = await self.file.lines(place, start, _AROUND_BYTES, back=True) if start else after
@@ -360,7 +360,7 @@ class LogView:
         window.fill(after, before if before is not after else None)
         if not self.file.is_other:
             window.join(self._buffer)
-        self.window = window
+        self.window, self._asked_at = window, offset
         self.viewport.put([])
         rows = self.rows()
         if offset < 0:
@@ -368,8 +368,17 @@ class LogView:
         else:
             entry = next((row.entry for row in rows if (row.entry.end_offset or 0) > after.begin), None)
             if entry is not None:
-                self.viewport.place(entry)
+                self.viewport.place(entry, at_top=at_top)
         return True
+
+    @property
+    def _kept_place(self) -> int | None:
+        """Where to look once other lines are let through; None: whatever is let through is here."""
+        if self.window is None:
+            return None
+        if self.where is None and not self._file_from(self.window):
+            return self._asked_at  # nothing of it is shown, but there is more than what came
+        return self.where.offset if self.where is not None else None
 
     # -- other logs, filters ------------------------------------------------------------------------------------------
 
@@ -385,19 +394,19 @@ class LogView:
 
     async def hide_steps(self, hidden: bool) -> None:
         """Hide step lines, or show them again, around what is at the top."""
-        offset = self.top_offset if self.window is not None else None
+        offset = self._kept_place
         self.sieve.hides_steps = hidden
         if offset is not None and self.file.place is not None:
-            await self.file.guarded(self._load(offset))
+            await self.file.guarded(self._load(offset, at_top=True))
 
     async def set_filter(self, query: Query | None) -> None:
         """Show only lines that match; None: all again."""
-        offset = self.where.offset if self.where is not None else None
+        offset = self._kept_place
         self.sieve.only = query
-        if offset is None or await self.file.guarded(self._load(offset)):
+        if offset is None or await self.file.guarded(self._load(offset, at_top=True)):
             return
         if self.sieve.only is not None and self.patterns.is_text_of_slow(self.sieve.only):
-            await self.file.guarded(self._load(offset))
+            await self.file.guarded(self._load(offset, at_top=True))
 
     def take_as_text(self, slow: Query) -> None:
         """Search, or filter, for a slow expression's own letters from now on."""

@@ -111,13 +111,14 @@ class Viewport:
             self.top, self._sub = lowest
         return (self.top, self._sub) == lowest
 
-    def place(self, entry: Entry) -> None:
-        """Show an entry a third down the pane."""
+    def place(self, entry: Entry, *, at_top: bool = False) -> None:
+        """Show an entry a third down the pane, or at its top."""
         index = next((i for i, row in enumerate(self.rows) if row.entry is entry), None)
         if index is None:
             return
         self.top, self._sub = index, 0
-        self.up(self.height // 3)
+        if not at_top:
+            self.up(self.height // 3)
         if (self.top, self._sub) > (lowest := self._lowest()):
             self.top, self._sub = lowest
 

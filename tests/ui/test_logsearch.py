@@ -73,6 +73,34 @@ async def test_no_error_is_said_only_after_the_whole_file_was_searched(tmp_path:
     assert shown(view)[-1].startswith("line 19999 ")
 
 
+async def test_in_a_log_whose_name_is_not_known_nothing_is_called_absent(tmp_path: Path) -> None:
+    written(tmp_path / "log", 300)
+    view = view_of(tmp_path / "log")
+    view.file.place = None
+    search = searched(view)
+
+    assert not await search.find(typed("no such text"), back=True)
+
+    assert search.label == "/no such text  not found here"
+
+
+async def test_the_number_of_hits_is_not_said_like_the_place_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, 300)
+    view = view_of(path, kept_bytes=1 << 20)
+    search = searched(view)
+    said = []
+
+    for text in ("line 7 ", "line 17"):
+        assert await search.find(typed(text), back=True, again=False)
+        await search.count(typed(text))
+        said.append(search.label)
+        view.follow()
+        said.append(search.label)
+
+    assert said == ["/line 7   hit 1 of 1", "/line 7   1 hit", "/line 17  hit 11 of 11", "/line 17  11 hits"]
+
+
 async def test_hits_in_what_is_here_are_not_called_all_hits(tmp_path: Path) -> None:
     written(tmp_path / "log", 20_000)
     view = view_of(tmp_path / "log")
@@ -82,7 +110,7 @@ async def test_hits_in_what_is_here_are_not_called_all_hits(tmp_path: Path) -> N
     assert await search.find(typed("line 19999"), back=True, again=False)
     view.follow()
 
-    assert search.label == "/line 19999  hit 1+"
+    assert search.label == "/line 19999  1+ hits"
 
 
 async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> None:
@@ -118,7 +146,7 @@ async def test_a_count_that_was_not_ended_is_not_called_the_whole(tmp_path: Path
     view.file.logs = logs
     await search.count(query)
 
-    assert said.endswith("+")
+    assert said.endswith("+ hits")
     assert search.label == "/line  hit 20,000 of 20,000"
 
 

@@ -177,6 +177,81 @@ async def test_lines_between_steps_stay_however_many_steps_are_hidden(tmp_path: 
     assert where is None or where.line is None
 
 
+async def test_step_lines_that_were_hidden_before_are_not_counted_among_those_that_a_filter_lets_through(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log"
+    path.write_text(
+        "".join(
+            f"rare {number}\n" if number % 50 == 7 else f"step {number} | loss 1.2 | tok/s 21,400\n"
+            for number in range(1000)
+        )
+    )
+    view = view_of(path)
+    await view.hide_steps(True)
+    for _ in range(4):
+        await scrolled(view, -19)
+    assert view.hidden_steps == 1000 - 20
+
+    await view.set_filter(typed("rare"))
+    assert (len(view.rows()), view.hidden_steps) == (20, 0)
+    await view.set_filter(typed("(rare|step) 9[0-9]5"))
+    assert view.rows() == []
+    assert view.hidden_steps == 10
+    await view.set_filter(None)
+
+    view.rows()
+    assert view.hidden_steps == 1000 - 20
+
+
+async def test_after_a_filter_that_nothing_passed_all_lines_are_there_again(tmp_path: Path) -> None:
+    wanted = written(tmp_path / "log", 2000)
+    view = view_of(tmp_path / "log")
+    await view.go_to(60_000)
+    before = shown(view)
+    await view.set_filter(typed("no such line"))
+    assert shown(view) == []
+
+    await view.set_filter(None)
+    assert await _all_lines(view, wanted) == before
+
+    view.follow()
+    await view.set_filter(typed("no such line"))
+    await scrolled(view, -10)
+    await view.set_filter(None)
+    assert shown(view) == wanted[-20:]
+    await _all_lines(view, wanted)
+
+
+async def test_after_only_step_lines_were_hidden_all_of_them_are_there_again(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    wanted = [f"step {number} | loss 1.2 | tok/s 21,400" for number in range(2000)]
+    path.write_text("".join(f"{line}\n" for line in wanted))
+    view = view_of(path)
+    await view.go_top()
+    await view.hide_steps(True)
+    assert shown(view) == []
+
+    await view.hide_steps(False)
+
+    assert shown(view) == wanted[:20]
+    await _all_lines(view, wanted)
+
+
+async def _all_lines(view: LogView, wanted: list[str]) -> list[str]:
+    """Return what is on the pane after looking through all that can be scrolled to, every line once and in order."""
+    shown_first = shown(view)
+    assert len(shown_first) == 20
+    at = wanted.index(shown_first[0])
+    assert shown_first == wanted[at : at + 20]
+    for _ in range(3):
+        await scrolled(view, -19)
+        rows = shown(view)
+        at = wanted.index(rows[0])
+        assert rows == wanted[at : at + 20]
+    return shown_first
+
+
 async def test_a_filtered_window_claims_no_line_numbers(tmp_path: Path) -> None:
     path = tmp_path / "log"
     written(path, 5000)

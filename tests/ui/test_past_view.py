@@ -129,6 +129,9 @@ async def test_log_of_the_viewed_run_is_there_whole_and_the_live_one_comes_back(
         await press(pilot, "escape", "escape")
         await until_async(lambda: log_lines(app) == live, what="the live run's log")
 
+        await press(pilot, "full_stop", _BACK)
+        assert log_lines(app) == ["the very last line"], "step lines are hidden of every run, until they are wanted"
+
 
 async def test_log_that_is_gone_is_named(tmp_path: Path) -> None:
     source = with_log(tmp_path / "train_slammed4.log")

@@ -202,7 +202,7 @@ class LogKeys(TargetScreen):
             (self._search.visible, self._close_search),
             (pane.busy, pane.give_up),
             (view.mark is not None, self._unmark),
-            (pane.searching or bool(pane.search_label), pane.clear_search),
+            (bool(pane.search_label), pane.clear_search),
             (view.sieve.only is not None, lambda: pane.set_filter(None)),
             (view.file.is_other, pane.close_other),
             (self.viewing is not None, self.face.view_live),

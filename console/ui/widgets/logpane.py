@@ -127,20 +127,33 @@ class LogPane(RoleStyles, can_focus=True):
 
     def show(self, log: LogBuffer, logs: LogSource) -> None:
         """Show another run's log from its end on; how lines are shown stays as the operator wants it."""
-        for group in (_FETCH, _FIND, _COUNT):
-            self.workers.cancel_group(self, group)
-        before = self.log_view
+        self._ask_no_more()
+        before, searched = self.log_view, self.log_search.searched
         self._log = log
         self.log_view = LogView(log, logs, self._changed)
-        self.log_search = LogSearch(self.log_view, self._changed)
+        self.log_search = LogSearch(self.log_view, self._changed, searched)
         self.log_view.viewport.wraps, self.log_view.sieve.unfolds = before.viewport.wraps, before.sieve.unfolds
+        self.log_view.sieve.hides_steps = before.sieve.hides_steps
         self._marks_hits, self._version, self._shift = False, -1, 0
         self._strips.clear()
         self._look += 1
 
     def seen(self, snapshot: Snapshot) -> None:
         """Take from a snapshot which log is followed."""
-        self.log_view.file.seen(snapshot)
+        if self.log_view.file.seen(snapshot):
+            self._left()
+
+    def _ask_no_more(self) -> None:
+        for group in (_FETCH, _FIND, _COUNT):
+            self.workers.cancel_group(self, group)
+
+    def _left(self) -> None:
+        """Another log is shown: what comes late of the one before, and what was searched there, has no place here."""
+        self._ask_no_more()
+        self._marks_hits = False
+        self._look += 1
+        self.log_search.leave()
+        self._moved()
 
     def pending(self) -> int:
         """How many lines came since the last `sync`."""
@@ -256,11 +269,11 @@ class LogPane(RoleStyles, can_focus=True):
 
     def open(self, place: Place) -> None:
         """Show another log than the one that is followed."""
-        self.clear_search()
+        self._left()
         self.run_worker(self._then_moved(self.log_view.open(place)), group=_FETCH, exclusive=True)
 
     def close_other(self) -> None:
-        self.clear_search()
+        self._left()
         self.log_view.close_other()
         self._moved()
 
