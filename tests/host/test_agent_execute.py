@@ -77,7 +77,7 @@ class Site:
     def close(self) -> None:
         """End every process whose start we know from our own files or whose command line names our trainer."""
         for path in self.state.glob("targets/*/runs/*/status.json"):
-            status = json.loads(path.read_text())
+            status = files.read_json(str(path.parent), path.name) or {}
             for role in ("keeper", "main"):
                 ident = status.get(role)
                 if ident and procfs.is_alive(ident["pid"], ident["start"]):
@@ -134,14 +134,13 @@ def test_restart_replaces_a_run_that_was_started_by_hand(site: Site) -> None:
         reply = site.execute(agent, "r-1", plan)
         run = awaited(run_is(agent, "running"), 20)
         child.wait(20)
-        hand = agent.state().hand  # type: ignore[union-attr]
+        awaited(lambda: (state := agent.state()) is not None and not state.hand, what="nobody's by hand any more")
 
     assert plan.by_hand
     assert (plan.name, plan.replaced_name) == ("run8", "run7")
     assert {each.pid for each in plan.replaces} >= {child.pid}
     assert reply.ok, reply.error
     assert run.stages["killing"].state == "done"
-    assert hand == ()
 
 
 def test_a_resend_answers_as_the_first_did_and_starts_nothing(site: Site) -> None:
@@ -294,6 +293,7 @@ def test_secrets_stand_in_no_process_list_and_not_in_the_plan(site: Site) -> Non
         agent.watch(site.spec(), site.state)
         site.execute(agent, "r-1", site.plan(agent, env=first), env=first)
         awaited(run_is(agent, "running"), 20)
+        awaited(lambda: "step" in (site.folder / "run1.log").read_text(), what="its shell has started it")
         lists = "\n".join(word for pid in procfs.all_pids() for word in procfs.argv(pid))
         plan = site.plan(agent, env={**first, "API_TOKEN": "hush-2", "PLAIN": "2"})
 
@@ -419,7 +419,6 @@ def test_a_keeper_that_never_speaks_is_named_and_its_request_withdrawn(
     mute.write_text("#!/bin/sh\necho 'no such module: json' >&2\n")
     mute.chmod(0o755)
     monkeypatch.setattr(startkeeper, "python", lambda: str(mute))
-    monkeypatch.setattr(startkeeper, "FIRST_WORD_S", 0.5)
     monkeypatch.setattr(startkeeper, "has_system_manager", lambda: False)
     monkeypatch.setattr(loader, "pack", b"x")
     directory = startkeeper.make_run_dir(str(tmp_path / "state"), "t", "r-1")
@@ -427,6 +426,8 @@ def test_a_keeper_that_never_speaks_is_named_and_its_request_withdrawn(
     startkeeper.write_request(directory, {"op": "execute", "id": 1, "request": "r-1", "ttl_s": 60}, {})
 
     start = startkeeper.Start(directory, lambda: None, "unit")
+    awaited(lambda: (Path(directory) / "start.log").read_text(), what="what it says of why")
+    monkeypatch.setattr(startkeeper, "FIRST_WORD_S", 0.0)
     awaited(start.advance, 20)
 
     assert start.error is not None

@@ -6,7 +6,7 @@ from console.link import channel
 from console.model import LinkState
 from console.reasons import Reason
 from console.state.logbuffer import EntryKind, LogBuffer
-from tests.lab.training import SCRIPT, Training, finished, reach
+from tests.lab.training import SCRIPT, Training, finished, lost_by, reach
 from tests.lab.wire import Wire
 from tests.waiting import until, until_async
 
@@ -30,6 +30,8 @@ def test_cut_between_kill_and_spawn_leaves_one_whole_restart(training: Training)
         until(lambda: len(training.run_ids()) == 2, 30, "the second restart is taken")
         (second,) = set(training.run_ids()) - {first.json["id"]}
         until(lambda: '"killing"' in _journal(training, second), 20, "it is killing")
+        # Both of its connections: on a busy machine the second may come late.
+        until(lambda: len(training.agents()) == 2, 20, "both agents watch")
 
         assert training.lab.host().cut() >= 2
 
@@ -53,8 +55,7 @@ async def test_every_line_arrives_once_and_in_order_through_ten_cuts(training: T
         await engine.execute(await engine.plan("restart"))
         for cut in range(1, 11):
             await _read_until(engine.log, cut * _LINES // 11)
-            assert await asyncio.to_thread(host.cut) >= 1
-            await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
+            assert await lost_by(engine, host.cut) >= 1
             engine.retry_link()  # as the operator would: so many cuts in a row make the pauses long
             await reach(engine, lambda now: now.link.state is LinkState.UP, 20)
         await _read_until(engine.log, _LINES)
@@ -71,11 +72,15 @@ async def test_silently_dropped_packets_are_a_lost_link_within_five_seconds(trai
     first = await asyncio.to_thread(training.restart)
     async with training.engine(training.config("wire")) as engine:
         await reach(engine, lambda now: now.verdict == "stepping" and now.progress.step is not None)
+        unseen: list[str] = []
+        engine.on_change.append(lambda: unseen.extend([each] if (each := engine.snapshot.log.lost) else []))
         for _ in range(2):
+            unseen.clear()
             await asyncio.to_thread(wire.drop)
             lost = await reach(engine, lambda now: now.link.state is LinkState.LOST, 30)
             assert (lost.link.reason, lost.run and lost.run.id) == (Reason.LINK_LOST, first.json["id"])
-            assert lost.last_known == "stepping"
+            # On a busy machine the log's connection may be missed first: then no step was seen at the end.
+            assert lost.last_known == ("running" if unseen else "stepping")
             await asyncio.to_thread(wire.restore)
             engine.retry_link()
             await reach(engine, lambda now: now.link.state is LinkState.UP and now.verdict == "stepping", 30)

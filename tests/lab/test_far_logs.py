@@ -41,7 +41,7 @@ async def test_both_ends_of_two_gigabytes_are_read_at_once_and_all_of_it_is_sear
         assert end.lines[-1].text == "last 899"
         assert end.size_bytes == _SIZE
         assert hit == "first 999"
-        assert engine.snapshot.verdict == Verdict.STEPPING
+        await reach(engine, lambda now: now.verdict == Verdict.STEPPING)
 
 
 async def _nearest(engine: Engine, place: Place, text: str, offset: int) -> str:

@@ -97,9 +97,12 @@ def test_cut_kills_the_connection_but_not_what_runs_in_the_container(plain_conta
         assert host.cut() >= 1
 
         assert ssh.wait(timeout=20) == 255
-    survivors = [pid for pid, argv in plain_container.processes().items() if argv[0] == "sleep" and argv[1] in "77 78"]
-    assert survivors
-    plain_container.kill_all(survivors)
+
+    def survivors() -> list[int]:
+        found = [pid for pid, argv in plain_container.processes().items() if argv in (["sleep", "77"], ["sleep", "78"])]
+        return found if len(found) == 2 else []
+
+    plain_container.kill_all(until(survivors, what="what it had begun in there goes on"))
 
 
 def test_server_refuses_while_stopped_and_is_itself_again_after(lab: Lab) -> None:
@@ -214,4 +217,10 @@ def test_next_session_clears_what_a_killed_one_left() -> None:
     Lab().close()
 
     assert not folder.exists()
-    assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and str(folder) in " ".join(argv_of(int(pid)))]
+    # What watched over the container in lxc's name is told of its end, and then ends itself.
+    until(lambda: not _named(str(folder)), what="no process names the folder")
+
+
+def _named(folder: str) -> list[list[str]]:
+    argvs = [argv_of(int(pid)) for pid in os.listdir("/proc") if pid.isdigit()]
+    return [argv for argv in argvs if folder in " ".join(argv)]

@@ -12,25 +12,28 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from console import configfile
 from console.demo import trainer
 from console.engine import Engine
-from console.model import Snapshot
+from console.host import files
+from console.model import LinkState, Snapshot
 from tests.headless.running import call, prove_starts_at
 from tests.lab.commands import argv_of
 from tests.lab.containers import Container
 from tests.lab.session import Lab, Setting, Way
 from tests.nvml.build import NAME as LIBRARY_NAME
 from tests.waiting import until
+
+T = TypeVar("T")
 
 SCRIPT = "train_dflash_pipeline.py"
 CACHE = "/tmp/torchinductor_root"
@@ -89,7 +92,11 @@ class Training:
             ct.copy_in(self._library, LIBRARY)
             ct.make_folder(os.path.dirname(_GPU_STATE))
             ct.touch_uvm()
-            ct.run(["python3", f"/root/{SCRIPT}", "--idle", "--gpu-state", _GPU_STATE])
+            self.release_gpus()
+
+    def release_gpus(self) -> None:
+        """Show GPUs that nobody uses any more, whatever a run that has ended told them."""
+        self.container.run(["python3", f"/root/{SCRIPT}", "--idle", "--gpu-state", _GPU_STATE])
 
     def write_run(self, options: str = "", *, shebang: str = "#!/bin/bash", mode: int = 0o755) -> None:
         """Write /root/run.sh, which executes the trainer in its place."""
@@ -150,17 +157,22 @@ class Training:
 
     def keeper(self, run: str) -> int:
         """Return the pid (inside) of the keeper of the run with this id."""
-        pid: int = self.record(run, "status.json")["keeper"]["pid"]
+        known = until(lambda: self.record(run, "status.json").get("keeper"), what=f"the keeper of {run}")
+        assert known is not None
+        pid: int = known["pid"]
         return pid
 
     def record(self, run: str, name: str) -> dict[str, Any]:
-        """Return a file of a run's directory, empty before it is written; the keeper pads what it has reserved."""
-        text = self.container.read(f"{STATE}/targets/lab/runs/{run}/{name}").rstrip("\0 \n")
-        try:
-            found: dict[str, Any] = json.loads(text or "{}")
-        except ValueError:
-            return {}  # exchanged with its successor while it was read
-        return found
+        """Return a file of a run's directory, empty before it is written."""
+        folder = self.container.path(f"{STATE}/targets/lab/runs/{run}")
+
+        def read() -> tuple[dict[str, Any]] | None:
+            # As the agent does: what is read while the keeper writes its next two versions is of none of them.
+            found = files.read_json(str(folder), name)
+            return (found or {},) if found is not None or not (folder / name).exists() else None
+
+        found = until(read, what=f"{name} of {run}, whole")
+        return found[0] if found else {}
 
     def await_end(self, run: str) -> None:
         """Wait until the run's keeper has noted that nobody of it is left, and what that makes of the run."""
@@ -301,6 +313,17 @@ async def reach(engine: Engine, predicate: Any, timeout_s: float = 30) -> Snapsh
     found = await engine.until(lambda now: now if predicate(now) else None, deadline)
     assert found is not None, f"not reached within {timeout_s:g} s; now {engine.snapshot}"
     return found
+
+
+async def lost_by(engine: Engine, deed: Callable[[], T]) -> T:
+    """Do what takes the link down, and wait until it is lost: it may be back before the deed has returned."""
+    losing = asyncio.create_task(reach(engine, lambda now: now.link.state is not LinkState.UP))
+    try:
+        done = await asyncio.to_thread(deed)
+        await losing
+    finally:
+        losing.cancel()
+    return done
 
 
 def moved_by(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> float:
