@@ -12,15 +12,14 @@ from console.model import (
     CachePlan,
     Check,
     CheckState,
-    Lock,
     Overrides,
     Plan,
-    Process,
     Snapshot,
 )
-from console.protocol import GpuSpec, LockHolder, PreflightSpec, Recorder, Reply, RunSpec, Taken, WirePlan, WireProcess
+from console.protocol import GpuSpec, PreflightSpec, Recorder, Reply, RunSpec, Taken, WirePlan
 from console.reasons import ConsoleError, Exit, Reason, reason_of
 from console.state import changes
+from console.state.wireviews import lock, process
 
 T = TypeVar("T")
 
@@ -167,28 +166,9 @@ def plan_from_wire(wire: WirePlan, target: str, config: Target, overrides: Overr
             )
             for check in wire.checks
         ),
-        under_way=_lock(wire.lock),
+        under_way=lock(wire.lock) if wire.lock is not None else None,
         made_at=snapshot.at,
     )
-
-
-def process(wire: WireProcess) -> Process:
-    return Process(
-        pid=wire.pid,
-        start_ticks=wire.start,
-        parent=wire.ppid,
-        argv=wire.argv,
-        state=wire.state,
-        age_s=wire.age_s,
-        rss_bytes=wire.rss,
-        cpu_pct=wire.cpu_pct,
-    )
-
-
-def _lock(holder: LockHolder | None) -> Lock | None:
-    if holder is None:
-        return None
-    return Lock(operator=holder.operator, origin=holder.origin, run_id=holder.run, name=holder.name, stage=holder.stage)
 
 
 def decode_records(data: dict[str, Any], kind: type[T]) -> list[T]:

@@ -26,7 +26,7 @@ from console.model import (
     StageStatus,
     Verdict,
 )
-from console.protocol import LogIdent, ProcsEvent, RunRecord, WireProcess
+from console.protocol import LogIdent, ProcsEvent, RunRecord
 from console.state import figures, stall, texts
 from console.state.changes import changes, settings_of
 from console.state.consequences import End
@@ -38,6 +38,7 @@ from console.state.subject import TRANSACTION, stop_of
 from console.state.target import Subject, TargetState, deadline_s, record_at
 from console.state.verdict import FAILURES, Judgement, good_run, judge
 from console.state.warnings import lost_restart, warnings
+from console.state.wireviews import lock, process
 
 _BLIND = OUT_OF_REACH | {Verdict.NO_WORD}
 
@@ -343,20 +344,7 @@ def _redirected(ident: LogIdent | None) -> str:
 
 
 def _processes(event: ProcsEvent | None) -> tuple[Process, ...]:
-    return tuple(_process(each) for each in event.procs) if event is not None else ()
-
-
-def _process(wire: WireProcess) -> Process:
-    return Process(
-        pid=wire.pid,
-        start_ticks=wire.start,
-        parent=wire.ppid,
-        argv=wire.argv,
-        state=wire.state,
-        age_s=wire.age_s,
-        rss_bytes=wire.rss,
-        cpu_pct=wire.cpu_pct,
-    )
+    return tuple(process(each) for each in event.procs) if event is not None else ()
 
 
 def _lock(state: TargetState) -> Lock | None:
@@ -364,12 +352,8 @@ def _lock(state: TargetState) -> Lock | None:
     if holder is None:
         return None
     since = state.clock.at(holder.since_bt)
-    return Lock(
-        operator=holder.operator,
-        origin=holder.origin,
-        run_id=holder.run,
-        name=holder.name,
-        stage=holder.stage,
+    return replace(
+        lock(holder),
         since_at=since if since is not None else state.clock.at_wall(holder.since_wall),
         mine=bool(state.operator) and holder.operator == state.operator and state.origin in ("", holder.origin),
     )
