@@ -274,6 +274,7 @@ def judge(
 ) -> Dict[str, Any]:
     """Return {"contexts": [GPU indices], "rule", "gpus": [{"i", "context", "owner", "why"}]} for a run's process tree.
 
+    "untold" is why contexts can't be told; then `context` is None, and that `contexts` is empty says nothing.
     A GPU that is divided also has "parts": {UUID of each MIG instance: whether the run has a context on it}.
 
     `uvm_pids`: processes of the tree that hold /dev/nvidia-uvm; None where that can't be told. `baseline_used`: bytes
@@ -295,6 +296,7 @@ def judge(
         uvm is not None and not is_blind and (not uvm or bool(held) or baseline_used is not None or lists_ours)
     )
     doubt = "" if told or is_blind else _UNREADABLE if uvm is None else _OTHER_NAMESPACE
+    untold = _NO_UVM if is_blind else doubt
     if lists_all is None:
         lists_all = sample.get("source") == "simulated" or procfs.pid_namespace_here() == _OUTERMOST
     judged = []
@@ -309,7 +311,7 @@ def judge(
                 part["uuid"]: bool(_listed(part) & (uvm or set())) if told else None for part in gpu["mig"]
             }
         judged.append(answer)
-    return {"contexts": sorted(held), "rule": rule if held else "", "gpus": judged}
+    return {"contexts": sorted(held), "rule": rule if held else "", "untold": untold, "gpus": judged}
 
 
 _UNREADABLE = "the open files of the run's processes may not be read"

@@ -108,6 +108,8 @@ class GpuWatch:
         if parts or named or "have" in self._cuda:
             self._cuda.update(parts=parts, have=have)
         self._cuda.update(contexts=contexts, expected=expected, source=sample["source"], why=sample.get("why", ""))
+        if tree:
+            self._cuda["untold"] = "" if contexts else verdict["untold"]
         if contexts:
             self._cuda["rule"] = verdict["rule"]
             self._cuda.setdefault("first_bt", sample["bt"])

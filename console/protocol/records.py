@@ -58,6 +58,8 @@ class CudaRecord(Struct, frozen=True, kw_only=True):
     rule: str = ""
     source: str = ""
     why: str = ""
+    untold: str = ""
+    """Why the run's contexts can't be told: that none is listed here says nothing then."""
     first_bt: float | None = None
     complete_bt: float | None = None
 

@@ -70,6 +70,8 @@ def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
         return state
     if not cuda.contexts and (cuda.source == "none" or (cuda.why and not want)):
         return launched(state, launch.CudaNotObservable(why=cuda.why or "no GPU source on the host"))
+    if not cuda.contexts and cuda.untold:
+        return launched(state, launch.CudaNotObservable(why=cuda.untold))
     if not want:
         return state
     have = tuple(sorted(set(cuda.contexts))) if cuda.have is None else tuple(range(cuda.have))

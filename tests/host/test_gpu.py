@@ -584,6 +584,18 @@ def test_without_uvm_there_is_no_context_and_without_knowledge_no_answer() -> No
     assert gpu.judge(sample, {10}, {10}, None)["gpus"][0]["context"] is None
 
 
+def test_keeper_notes_why_it_could_tell_no_context_for_as_long_as_that_is_so(tmp_path: Path) -> None:
+    watch = gpuwatch.GpuWatch(None, None, str(tmp_path))
+    watch.latest = {"bt": 1.0, **sample_of(gpu_of(0, 70, [[40001, None]]))}
+
+    seen = [watch.judge(tree, uvm).get("untold") for tree, uvm in (({10}, set()), ({10}, None), (set(), set()))]
+    watch.latest = {"bt": 2.0, **sample_of(gpu_of(0, 70, [[10, None]]))}
+    seen.append(watch.judge({10}, {10}).get("untold"))
+
+    unreadable = "the open files of the run's processes may not be read"
+    assert seen == ["", unreadable, unreadable, ""], "its end tells nothing anew of what it held"
+
+
 def test_memory_without_a_listed_process_is_nobodys_where_all_are_listed_and_else_unknown() -> None:
     sample = sample_of(gpu_of(0, 70, []), gpu_of(1, 70, None), gpu_of(2, 0.5, []), gpu_of(3, None, []))
 

@@ -45,3 +45,14 @@ def test_contexts_are_counted_again_once_they_can_be_told() -> None:
 
     cuda = story.stage(Stage.CUDA)
     assert (cuda.state, cuda.have, cuda.missing) == (StageState.ACTIVE, 6, (6, 7))
+
+
+def test_unwatched_run_that_ended_so_is_told_by_its_keepers_reason() -> None:
+    why = "the open files of the run's processes may not be read"
+
+    story = Story().launched().host(cuda=CudaRecord(expected=8, source="nvml", untold=why)).after(30.0).exited(code=1)
+
+    cuda = story.stage(Stage.CUDA)
+    assert (cuda.state, cuda.have, cuda.missing, cuda.evidence) == (StageState.UNKNOWN, None, (), "")
+    assert cuda.why == f"not observable: {why}"
+    assert story.stage(Stage.STEPPING).state is StageState.FAILED, "what is not known is not what it failed at"
