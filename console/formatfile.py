@@ -23,6 +23,7 @@ Errors name the file, the key, what was found there and what was expected.
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from pathlib import Path
@@ -61,6 +62,8 @@ _PAIRS: Final[dict[str, tuple[Lazy, ...]]] = {
 }
 _MEANINGS: Final = ", ".join(sorted(FIELDS - {"nan_count", "epoch"}))
 _MAX_BYTES: Final = 1 << 20
+_FIELD: Final = re.compile(r"Object (?:(?P<unknown>contains unknown)|missing required) field `(?P<name>.*)`")
+_REQUIRED: Final = {"lines": "at least one [[lines]] with a pattern", "pattern": "a regular expression"}
 _LITERAL_SAMPLES: Final = frozenset({"line", *Sample.__struct_fields__})
 
 
@@ -118,12 +121,21 @@ def load(path: Path) -> Format:
 def _key_of(exc: msgspec.ValidationError) -> str:
     what, _, where = str(exc).partition(" - at `$")
     key = where.rstrip("`").lstrip(".") if where else ""
-    return f"{key}: {what}" if key else what
+    if (field := _FIELD.fullmatch(what)) is None:
+        return f"{key}: {what}" if key else what
+    name = field["name"]
+    full = f"{key}.{name}" if key else name
+    if not field["unknown"]:
+        return f"{full}: found none, expected {_REQUIRED[name]}"
+    names = _Line.__struct_fields__ if key else _File.__struct_fields__
+    nearest = difflib.get_close_matches(name, names, n=1)
+    listed = f"expected one of {', '.join(names)}"
+    return f"{full}: found an unknown key, {f'did you mean {nearest[0]}? ({listed})' if nearest else listed}"
 
 
 def _format(path: Path, file: _File) -> Format:
     if not file.lines:
-        raise FormatError(f"{path}: lines: found none, expected at least one [[lines]] with a pattern")
+        raise FormatError(f"{path}: lines: found none, expected {_REQUIRED['lines']}")
     for key, meaning in file.names.items():
         if meaning not in FIELDS:
             raise FormatError(f'{path}: names."{key}": found "{meaning}", expected one of {_MEANINGS}')

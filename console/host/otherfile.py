@@ -108,7 +108,7 @@ def newest_text(pids: Iterable[int], log: str) -> Optional[Found]:
             looked += 1
             if looked > _MAX_FILES:
                 break
-            if not _may_hold_words(name) or not procfs.fd_writes(pid, fd):
+            if not _may_hold_words(fd, name) or not procfs.fd_writes(pid, fd):
                 continue
             try:
                 status = os.stat("/proc/%d/fd/%d" % (pid, fd))
@@ -124,8 +124,11 @@ def newest_text(pids: Iterable[int], log: str) -> Optional[Found]:
     return name, pid
 
 
-def _may_hold_words(name: str) -> bool:
-    return name.startswith("/") and not name.startswith(_ELSEWHERE) and name.lower().endswith(_TEXT)
+def _may_hold_words(fd: int, name: str) -> bool:
+    """Whether it is a program's output, whatever its name (`train.log.1`: a log that was moved away), or a text by name."""
+    if not name.startswith("/") or name.startswith(_ELSEWHERE):
+        return False
+    return fd in (1, 2) or name.lower().endswith(_TEXT)
 
 
 def _ident(path: str) -> Optional[Tuple[int, int]]:

@@ -23,6 +23,9 @@ FORMATS: Final[tuple[Format, ...]] = (
 LITERALS: Final = Literals(FORMATS)
 """Every known format, in the order in which a line is tried against them."""
 
+_SIGNS: Final = frozenset("\\()[]{}*+?|^$")
+"""What stands in regular expressions and in no name."""
+
 
 def is_expression(text: str) -> bool:
     """Whether this is no name of a format but a regular expression with named groups."""
@@ -38,6 +41,8 @@ def find_format(text: str) -> Format:
         return user_format(text)
     nearest = difflib.get_close_matches(text, [*by_name, "auto"], n=1)
     hint = f'; did you mean "{nearest[0]}"?' if nearest else ""
+    if not _SIGNS.isdisjoint(text):
+        hint = "; as a regular expression it needs a group (?P<step>...)."
     raise FormatError(
         f'unknown log format "{text}"{hint} Known: auto, {", ".join(by_name)}, or a regex with (?P<step>...)'
     )

@@ -70,6 +70,32 @@ def test_run_without_a_log_is_looked_at_too_and_one_that_is_gone_gives_nothing(
     assert otherfile.beside({writer.pid}, "") is None
 
 
+@pytest.mark.parametrize("moved", ["train.log.1", "train.log-20261130", "kept"])
+def test_log_that_was_moved_away_and_made_anew_by_another_is_where_the_run_goes_on_writing(
+    moved: str, tmp_path: Path
+) -> None:
+    log, away = tmp_path / "train.log", tmp_path / moved
+    with log.open("w") as out:
+        argv = [sys.executable, "-uc", "input()\nprint('words')\ninput()"]
+        child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=out, stderr=out)
+    with child:
+        assert child.stdin is not None
+        log.rename(away)
+        log.write_text("")
+        _age(log, 300)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        until(lambda: away.stat().st_size, 30, what="words in the file that was moved away")
+
+        found = otherfile.beside({child.pid}, str(log))
+        away.unlink()
+        gone = otherfile.beside({child.pid}, str(log))
+        child.kill()
+
+    assert found == (str(away), child.pid)
+    assert gone == (f"{away} (deleted)", child.pid)
+
+
 def test_file_that_is_only_read_is_none(tmp_path: Path) -> None:
     read = tmp_path / "data.jsonl"
     read.write_text("{}\n")

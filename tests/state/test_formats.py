@@ -143,6 +143,8 @@ def test_user_regex_whose_group_holds_no_number_gives_no_step() -> None:
         (r"(?P<step>\d+", "not valid"),
         (r"(?P<loss>\d+)", "needs a group"),
         (r"(?P<step>\d*)", "matches an empty line"),
+        (r"step (\d+)", r"as a regular expression it needs a group \(\?P<step>"),
+        ("step (", r"as a regular expression it needs a group \(\?P<step>"),
         ("", "unknown log format"),
     ],
 )

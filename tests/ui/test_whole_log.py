@@ -377,6 +377,26 @@ async def test_trouble_is_told_until_it_was_read_or_the_link_is_back(big: Path) 
             assert not on.pane.following
 
 
+async def test_lines_that_are_not_let_through_are_not_called_lines_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(f"step {number} | loss 1.2 | tok/s 21,400\n" for number in range(300)))
+    async with desk(path) as on:
+        said = []
+        for key, text in (("full_stop", ""), ("ampersand", "loss"), ("ampersand", "no such")):
+            await (on.typed(key, text) if text else on.press(key))
+            await on.until(lambda: not list(on.pane.workers), "the end of what was asked")
+            said.append(on.pane.render_line(0).text.strip())
+            await on.press("pageup")  # at the end first, then among what the filter let through
+            await on.until(lambda: not list(on.pane.workers), "the end of what was asked")
+            assert on.pane.render_line(0).text.strip() == said[-1]
+
+        assert said == [
+            "all lines here are step lines, which are hidden",
+            "all lines here that match /loss/ are step lines, which are hidden",
+            "no line here matches /no such/",
+        ]
+
+
 async def test_a_flood_of_which_bytes_are_left_out_says_how_many_while_it_is_followed(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("".join(f"old {number}\n" for number in range(500)))

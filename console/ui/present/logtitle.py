@@ -1,4 +1,4 @@
-"""The title of the log pane and the sentences that stand in it while there is no line. Pure."""
+"""The title of the log pane and the sentences that stand in it while no line does. Pure."""
 
 from __future__ import annotations
 
@@ -167,6 +167,14 @@ def _right(snapshot: Snapshot, look: Look, shown: LogShown) -> Span:
     age = age_span(snapshot.ages.log, PERIOD_S)
     word = "following" if following else "not following, f"
     return Span(f"{word} · {age.text}", age.role, age.bold)
+
+
+def nothing_let_through(only: str, hidden_steps: int) -> str:
+    """What stands in the pane while a filter, or that step lines are hidden, leaves none of the lines that are here."""
+    name = words.one_line(only)
+    if hidden_steps:
+        return f"all lines here{f' that match /{name}/' if name else ''} are step lines, which are hidden"
+    return f"no line here matches /{name}/"
 
 
 def empty_log(snapshot: Snapshot) -> str:

@@ -25,6 +25,7 @@ from console.ui.logsearch import LogSearch
 from console.ui.logview import LogView, Where
 from console.ui.logviewport import Shown
 from console.ui.present.logline import LineLook, blank_gutter, live_line, log_line, text_room
+from console.ui.present.logtitle import nothing_let_through
 from console.ui.present.look import UNICODE, Glyphs
 from console.ui.present.spans import Role, Span
 from console.ui.source import LogSource
@@ -346,8 +347,15 @@ class LogPane(RoleStyles, can_focus=True):
         if self.following and live is not None and y == len(self._shown):
             return self.strip_of(live_line(live, self._line_look(width)), width).apply_offsets(0, self._log.end)
         if y == 0 and not self._shown:
-            return self.strip_of((Span(blank_gutter(narrow=self.narrow)), Span(self.placeholder, Role.DIM)), width)
+            return self.strip_of((Span(blank_gutter(narrow=self.narrow)), Span(self._why_empty(), Role.DIM)), width)
         return self.strip_of((), width)
+
+    def _why_empty(self) -> str:
+        view = self.log_view
+        only, hidden_steps = view.sieve.only, view.hidden_steps if view.sieve.hides_steps else 0
+        if (view.following and not len(self._log)) or (only is None and not hidden_steps):
+            return self.placeholder
+        return nothing_let_through(view.patterns.named(only) if only is not None else "", hidden_steps)
 
     def _painted(self, shown: Shown, width: int) -> Strip:
         row, number, line = shown
