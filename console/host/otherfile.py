@@ -125,7 +125,7 @@ def newest_text(pids: Iterable[int], log: str) -> Optional[Found]:
 
 
 def _may_hold_words(fd: int, name: str) -> bool:
-    """Whether it is a program's output, whatever its name (`train.log.1`: a log that was moved away), or a text by name."""
+    """Whether it is a program's output, whatever its name (a log that was moved: `train.log.1`), or named a text."""
     if not name.startswith("/") or name.startswith(_ELSEWHERE):
         return False
     return fd in (1, 2) or name.lower().endswith(_TEXT)
