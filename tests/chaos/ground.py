@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import math
 import os
 import re
@@ -11,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from console.host import files
 
 IN_TRANSIT = ("accepted", "killing", "cache", "spawned")
 _STEP = re.compile(r"^step (\d+)/", re.MULTILINE)
@@ -221,8 +222,5 @@ def _record(folder: Path) -> Record | None:
 
 
 def _json(path: Path) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
-    return found
+    # As the agent does: what is read while the keeper writes its next two versions is of none of them.
+    return files.read_json(str(path.parent), path.name) if path.exists() else None

@@ -177,7 +177,7 @@ def test_faults_in_one_run_are_each_told_and_gone_when_they_are(console: Console
             for fault in IN_ONE_RUN:
                 expected = EXPECTED[fault]
                 if fault == "log-cut":
-                    console.host.cut_log(6.0)
+                    console.host.cut_log(600.0)
                 else:
                     console.host.inject(f"{fault}:0" if faults.CATALOGUE[fault].arg else fault)
                 seen = await _until(engine, functools.partial(_is_told, expected), f"{fault} is told")
@@ -189,6 +189,9 @@ def test_faults_in_one_run_are_each_told_and_gone_when_they_are(console: Console
                 if fault == "linger":
                     return
                 console.host.inject("none")
+                if fault == "log-cut":
+                    console.host._log_cut = False
+                    engine.retry_link()
                 if fault != "recompile":
                     await _until(engine, lambda now: now.verdict == "stepping" and not now.reason, f"{fault} is over")
 

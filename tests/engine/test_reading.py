@@ -288,7 +288,7 @@ async def test_key_goes_first_and_keys_that_are_held_down_do_not_stop_the_log() 
     reads.put(chunk(0, b"x\n"), b"x\n", 0.0)
     reads.put(chunk(2, b"x\n"), b"x\n", 0.0)
     read_at_once = [*read]
-    for _ in range(400):  # four seconds, unless it is read meanwhile
+    for _ in range(2000):  # twenty seconds, unless it is read meanwhile
         reads.pause(0.05)
         await asyncio.sleep(0.01)
         if read:

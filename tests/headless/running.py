@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -22,6 +22,9 @@ from console.demo.host import NAME, DemoHost
 from console.engine import requests
 from console.headless import follow
 from console.model import Snapshot
+from tests.waiting import until
+
+D = TypeVar("D", bound="Said")
 
 _AT_LATEST_S = 60.0
 
@@ -54,6 +57,25 @@ def call(*words: str) -> Done:
             code = end.code
     assert isinstance(code, int)
     return Done(int(code), out.getvalue(), err.getvalue())
+
+
+def examined(doctor: Callable[[], D]) -> D:
+    """Return what `doctor` says once none of its facts was given up for taking long: a busy machine may do that."""
+    said: list[D] = []
+
+    def is_answered() -> bool:
+        said.append(doctor())
+        return "no answer in" not in said[-1].out
+
+    until(is_answered, 60.0, "answers to all that doctor asks")
+    return said[-1]
+
+
+class Said(Protocol):
+    """What a call of the command line has printed."""
+
+    @property
+    def out(self) -> str: ...
 
 
 class Console:

@@ -12,7 +12,7 @@ from console.config import Target
 from console.engine.examination import IDS, Finding, understood
 from console.headless.doctor import exit_code, line, summary
 from console.reasons import Exit, Reason
-from tests.headless.running import Console, call
+from tests.headless.running import Console, call, examined
 
 LINE = re.compile(r"(ok  |warn|fail|\?   ) (\S+) +\S.*")
 
@@ -34,9 +34,9 @@ def here(tmp_path: Path, *words: str) -> list[str]:
 
 
 def test_every_check_has_one_line_and_all_is_well_on_a_good_host(console: Console) -> None:
-    console.restart()
+    assert console.restart().code == 0
 
-    done = console("doctor")
+    done = examined(lambda: console("doctor"))
 
     assert done.code == 0, done.out
     assert ids(done.out) == list(IDS)
@@ -72,7 +72,7 @@ def test_json_is_one_object_with_a_check_an_id(console: Console) -> None:
 
 
 def test_a_log_that_is_not_there_is_not_known_rather_than_well(tmp_path: Path) -> None:
-    done = call(*here(tmp_path))
+    done = examined(lambda: call(*here(tmp_path)))
 
     assert states(done.out)["log.format"] == "?"
     assert "there is no log yet" in done.out
@@ -81,7 +81,7 @@ def test_a_log_that_is_not_there_is_not_known_rather_than_well(tmp_path: Path) -
 def test_a_log_of_no_known_format_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "old.log").write_text("nothing to see\n" * 50)
 
-    done = call(*here(tmp_path))
+    done = examined(lambda: call(*here(tmp_path)))
 
     assert re.search(
         r"^warn log\.format +no known format: 0 of 50 last lines understood in .* \| next: ", done.out, re.M
@@ -90,7 +90,7 @@ def test_a_log_of_no_known_format_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_would_be_refused_is_a_failure_of_the_host(tmp_path: Path) -> None:
-    done = call(*here(tmp_path, "--command", "/nowhere/run.sh"))
+    done = examined(lambda: call(*here(tmp_path, "--command", "/nowhere/run.sh")))
 
     found = re.search(r"^fail plan\.preflight +\d+ of \d+ checks would pass; command: /nowhere/run.sh", done.out, re.M)
     assert found, done.out
@@ -100,7 +100,7 @@ def test_a_plan_that_would_be_refused_is_a_failure_of_the_host(tmp_path: Path) -
 def test_a_state_directory_that_cannot_be_used_fails_first(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
 
-    done = call(*here(tmp_path))
+    done = examined(lambda: call(*here(tmp_path)))
 
     assert re.search(r"^fail state\.dir .*\| next: make room", done.out, re.M), done.out
     assert done.code == 3
@@ -118,7 +118,7 @@ def test_a_state_directory_that_cannot_be_used_fails_first(tmp_path: Path) -> No
 def test_a_failure_on_the_way_leaves_the_rest_not_known(
     tmp_path: Path, words: list[str], failed: str, code: int, detail: str
 ) -> None:
-    done = call(*here(tmp_path, *words))
+    done = examined(lambda: call(*here(tmp_path, *words)))
 
     found = states(done.out)
     assert done.code == code, done.out
@@ -158,7 +158,7 @@ def test_a_wrapper_that_swallows_exit_codes_is_a_warning(tmp_path: Path) -> None
     wrapper.write_text('#!/bin/sh\n"$@"; exit 0\n')
     wrapper.chmod(0o755)
 
-    done = call(*here(tmp_path, "--exec", str(wrapper)))
+    done = examined(lambda: call(*here(tmp_path, "--exec", str(wrapper))))
 
     assert states(done.out)["exec.enter"] == "warn"
     assert states(done.out)["host.python"] == "ok"

@@ -112,5 +112,5 @@ def test_a_file_is_played_in_the_screens_without_its_host_and_q_leaves(exported:
             ends.extend([os.waitstatus_to_exitcode(status)] if pid else [])
             return bool(ends)
 
-        until(has_ended, 20.0, "the end after q")
+        until(has_ended, 120.0, "the end after q")
     assert ends == [0]

@@ -13,6 +13,7 @@ from console import protocol
 from console.host import doctor, logout, startkeeper
 from tests.host.agentprocess import Agent, pythons
 from tests.host.mounts import mount, with_own_mounts
+from tests.waiting import until
 
 IDS = ["host.python", "host.killuser", "host.systemd", "gpu.nvml", "gpu.foreign", "state.dir"]
 
@@ -23,12 +24,18 @@ def spec(place: Path, **changes: Any) -> protocol.RunSpec:
 
 
 def examined(place: Path, python: str | None = None, **changes: Any) -> tuple[dict[str, Any], str | None]:
-    with Agent(python) if python else Agent() as agent:
-        operation = protocol.Examine(id=1, spec=spec(place, **changes), state_dir=str(place / "state"))
+    found: list[protocol.WireExamination] = []
+
+    def is_answered() -> bool:
+        operation = protocol.Examine(id=agent.next_id(), spec=spec(place, **changes), state_dir=str(place / "state"))
         reply = agent.ask(operation, 60)
         assert reply.ok, reply
-        found = msgspec.convert(reply.data, protocol.WireExamination)
-    return {each.id: each for each in found.findings}, found.log
+        found.append(msgspec.convert(reply.data, protocol.WireExamination))
+        return not any(each.detail.startswith("no answer in") for each in found[-1].findings)
+
+    with Agent(python) if python else Agent() as agent:
+        until(is_answered, 60, "answers to all that is asked: a busy machine may take longer than they are waited for")
+    return {each.id: each for each in found[-1].findings}, found[-1].log
 
 
 @pytest.mark.parametrize("python", pythons())

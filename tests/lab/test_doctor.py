@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from console.engine.examination import IDS
+from tests.headless.running import examined
 from tests.lab.containers import Container
 from tests.lab.rootfs import Flavour
 from tests.lab.session import Lab
@@ -30,7 +31,8 @@ def training_of(lab: Lab, container: Container, folder: Path) -> Training:
 def test_doctor_enters_each_container_and_names_what_is_there(lab: Lab, flavour: Flavour, tmp_path: Path) -> None:
     container = lab.container(flavour)
     container.write("/root/run.sh", "#!/bin/bash\nsleep 1\n", mode=0o755)
-    done = training_of(lab, container, tmp_path).cli("doctor")
+    training = training_of(lab, container, tmp_path)
+    done = examined(lambda: training.cli("doctor"))
 
     found = states(done)
     assert done.code == 6, done.out  # no GPU in there
@@ -45,7 +47,9 @@ def test_doctor_enters_each_container_and_names_what_is_there(lab: Lab, flavour:
 
 
 def test_doctor_names_the_incomplete_python(lab: Lab, minimal_container: Container, tmp_path: Path) -> None:
-    done = training_of(lab, minimal_container, tmp_path).cli("doctor")
+    training = training_of(lab, minimal_container, tmp_path)
+
+    done = examined(lambda: training.cli("doctor"))
 
     found = states(done)
     assert done.code == 31
@@ -68,7 +72,7 @@ def test_doctor_names_a_container_that_is_not_running(lab: Lab, tmp_path: Path) 
 def test_doctor_through_the_jump_host(lab: Lab, plain_container: Container, tmp_path: Path) -> None:
     training = training_of(lab, plain_container, tmp_path)
 
-    done = training.cli("doctor", config=training.config("jump"))
+    done = examined(lambda: training.cli("doctor", config=training.config("jump")))
 
     assert re.search(r"^ok   ssh\.jump +\S+@127\.0\.0\.2:\d+  SSH-2\.0-OpenSSH", done.out, re.M), done.out
     assert states(done)["exec.enter"] == "ok"
@@ -77,7 +81,7 @@ def test_doctor_through_the_jump_host(lab: Lab, plain_container: Container, tmp_
 def test_doctor_sees_gpus_log_and_plan_of_a_run_and_diagnose_its_processes(training: Training, tmp_path: Path) -> None:
     run = training.restart().json
 
-    done = training.cli("doctor")
+    done = examined(lambda: training.cli("doctor"))
     saved = training.cli("diagnose", "-o", str(tmp_path / "x.txt"))
 
     assert done.code == 0, done.out

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -135,9 +136,18 @@ async def test_plain_remote_line_holds_no_quote(home: Path, key: Path, serve: Se
 async def test_rc_file_that_swallows_all_of_stdin_is_a_failed_bootstrap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootstrap, "ANSWER_S", 2.0)  # in which the shell must say its word on a busy machine
+    python = script(tmp_path / "python3", "#!/bin/sh\necho swallowing >&2\n: >said\ncat >/dev/null\n")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bootstrap, "RESEND_S", 0.1)
-    python = script(tmp_path / "python3", "#!/bin/sh\necho swallowing >&2\ncat >/dev/null\n")
+    looks = 0
+
+    def monotonic() -> float:
+        """Its time is over once the shell's word was there for some turns, however late a busy machine makes it."""
+        nonlocal looks
+        looks += (tmp_path / "said").exists()
+        return 1e9 if looks > 4 else 0.0
+
+    monkeypatch.setattr(bootstrap, "time", SimpleNamespace(monotonic=monotonic))
 
     error = await failure_of(Target(python=python))
 
@@ -262,6 +272,7 @@ async def test_frozen_container_is_named_and_its_attempt_goes_on_when_thawed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bootstrap, "ANSWER_S", 0.3)
+    monkeypatch.setattr(killtest, "HOST_ANSWER_S", 30.0)
     gate = tmp_path / "thawed"
     wrapper = script(tmp_path / "enter", f'#!/bin/sh\nwhile ! [ -e {gate} ]; do sleep 0.05; done\nexec "$@"\n')
     held: list[ConsoleError] = []

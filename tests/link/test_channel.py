@@ -48,7 +48,7 @@ class _Over(Exception):
 
 async def test_replies_find_who_asked_whatever_their_order() -> None:
     async with talking() as channel:
-        answers = await asyncio.gather(*(channel.request(Ping(id=number), 5) for number in range(50)))
+        answers = await asyncio.gather(*(channel.request(Ping(id=number), 20) for number in range(50)))
 
         assert [reply.re for reply, _ in answers] == list(range(50))
 
@@ -56,8 +56,8 @@ async def test_replies_find_who_asked_whatever_their_order() -> None:
 async def test_raw_bytes_come_whole_and_events_in_between_are_told() -> None:
     said: Said = []
     async with talking(said) as channel:
-        reply, data = await channel.request(LogRead(id=1, path="x", offset=0, length=1 << 20), 5)
-        again, _ = await channel.request(Ping(id=2), 5)
+        reply, data = await channel.request(LogRead(id=1, path="x", offset=0, length=1 << 20), 20)
+        again, _ = await channel.request(Ping(id=2), 20)
 
         assert data == bytes(range(256)) * 4096
         assert reply.data == {"size": 7}
@@ -68,7 +68,7 @@ async def test_raw_bytes_come_whole_and_events_in_between_are_told() -> None:
 async def test_log_chunk_carries_its_bytes() -> None:
     said: Said = []
     async with talking(said) as channel:
-        await channel.request(LogFollow(id=1, path="/x", offset=0), 5)
+        await channel.request(LogFollow(id=1, path="/x", offset=0), 20)
         await until_async(lambda: said)
 
         event, data = said[0]
@@ -79,7 +79,7 @@ async def test_log_chunk_carries_its_bytes() -> None:
 async def test_refusal_is_an_error_with_reason_and_exit_code() -> None:
     async with talking() as channel:
         with pytest.raises(ConsoleError) as caught:
-            await channel.request(Recorder(id=1, run="any"), 5)
+            await channel.request(Recorder(id=1, run="any"), 20)
 
     assert (caught.value.reason, caught.value.exit_code) == (Reason.NOTHING_RUNS, Exit.NOTHING_RUNS)
 
@@ -90,19 +90,19 @@ async def test_no_answer_in_time_is_a_timeout_and_the_channel_goes_on() -> None:
             await channel.request(Recorder(id=1, run="silent"), 0.1)
         assert caught.value.reason is Reason.LINK_TIMEOUT
 
-        assert (await channel.request(Ping(id=2), 5))[0].ok
+        assert (await channel.request(Ping(id=2), 20))[0].ok
 
 
 async def test_garbled_lines_are_passed_over() -> None:
     async with talking() as channel:
-        assert (await channel.request(Recorder(id=1, run="garble"), 5))[0].ok
+        assert (await channel.request(Recorder(id=1, run="garble"), 20))[0].ok
 
 
 async def test_endless_garbage_ends_the_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel_module, "_MAX_GARBLED_LINES", 2)
     with pytest.raises(ConsoleError) as caught:
         async with talking() as channel:
-            await channel.request(Recorder(id=1, run="garble"), 5)
+            await channel.request(Recorder(id=1, run="garble"), 20)
 
     assert caught.value.reason is Reason.PROTOCOL
 
@@ -110,7 +110,7 @@ async def test_endless_garbage_ends_the_channel(monkeypatch: pytest.MonkeyPatch)
 async def test_agent_that_ends_by_itself_is_told_with_status_and_last_words() -> None:
     with pytest.raises(ConsoleError) as caught:
         async with talking() as channel:
-            await channel.request(Recorder(id=1, run="die"), 5)
+            await channel.request(Recorder(id=1, run="die"), 20)
 
     assert caught.value.reason is Reason.AGENT_ENDED
     assert "status 3" in caught.value.detail

@@ -69,6 +69,7 @@ async def test_a_way_that_hangs_while_the_host_answers_is_a_frozen_container(
     wrapper: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(killtest, "ANSWER_S", 0.3)
+    monkeypatch.setattr(killtest, "HOST_ANSWER_S", 30.0)
 
     with pytest.raises(ConsoleError) as caught:
         await tried(write(wrapper, "exec sleep 60"))

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from console.config import Config, Target
-from console.link import bootstrap
+from console.link import bootstrap, killtest
 from console.link.agents import closing
 from console.link.channel import SILENCE_S
 from console.link.events import BulkUp, LinkDown, LinkUp
@@ -105,8 +105,8 @@ async def test_bootstrap_adds_little_to_what_a_bare_command_costs(
             whole.append(time.monotonic() - began)
 
     print(f"bare {statistics.median(bare):.3f} s, with the agent {statistics.median(whole):.3f} s")
-    # On a calm machine a half more. A busy one is as slow with both.
-    assert statistics.median(whole) < 5 * statistics.median(bare)
+    # On a calm machine a half more. What a busy one adds it adds to some of them.
+    assert min(whole) < 5 * min(bare)
 
 
 async def test_killed_sshd_session_is_healed_and_leaves_one_pair_of_agents(
@@ -185,6 +185,7 @@ async def test_frozen_container_is_named_and_the_attempt_goes_on_when_it_thaws(
     lab: Lab, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bootstrap, "ANSWER_S", 2.0)
+    monkeypatch.setattr(killtest, "HOST_ANSWER_S", 30.0)
     container = lab.fresh_container("plain")
     container.freeze()
     try:

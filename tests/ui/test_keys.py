@@ -10,6 +10,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
+from textual.command import CommandList, CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -88,6 +89,15 @@ def rows_of(app: ConsoleApp) -> str:
 
 def title_of(app: ConsoleApp) -> str:
     return as_text(overview(app).query_one("#log-title", LinesView).view)
+
+
+def has_looked_for(app: ConsoleApp, text: str, *, and_found: bool = False) -> bool:
+    """Whether the palette is through with what was typed, and has it chosen where something was found."""
+    palette = app.screen
+    if not isinstance(palette, CommandPalette) or palette.query_one(Input).value != text:
+        return False
+    looks = [worker for worker in app.workers if worker.node is palette and not worker.is_finished]
+    return not looks and (not and_found or palette.query_one(CommandList).highlighted is not None)
 
 
 async def opened_plan(app: ConsoleApp, pilot: Pilot[str], key: str = "r") -> PlanScreen:
@@ -188,7 +198,7 @@ async def test_read_only_leaves_no_key_no_hint_and_no_help_for_restart() -> None
         await pilot.press("escape", "colon")
         await pilot.pause()
         await pilot.press(*"restart")
-        await pilot.pause(0.2)
+        await until_async(lambda: has_looked_for(app, "restart"), what="what the palette finds")
         await pilot.press("enter")
         await pilot.pause()
 
@@ -668,7 +678,7 @@ async def test_the_palette_runs_an_action_by_its_name(key: str) -> None:
         await pilot.press(key)
         await pilot.pause()
         await pilot.press(*"zoom")
-        await pilot.pause(0.3)
+        await until_async(lambda: has_looked_for(app, "zoom", and_found=True), what="what the palette finds")
         await pilot.press("enter")
 
         await until_async(lambda: overview(app)._zoom is Zoom.SHORT, what="the zoom")
