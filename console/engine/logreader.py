@@ -94,6 +94,14 @@ class LogReader:
         requests.checked(reply, dict)
         return data
 
+    async def sample(self, place: Place, first: int, last: int, count: int, length: int) -> list[tuple[int, bytes]]:
+        """Return bytes from `count` places that are spread evenly over [first, last), each with where it begins."""
+        operation = protocol.LogSample(
+            id=self._link.next_id(), path=place.path, first=first, last=last, count=count, length=length
+        )
+        reply, data = await self._link.bulk_request(operation, timeout_s=_REQUEST_S)
+        return requests.pieces(reply, data)
+
     def _run_of(self, path: str) -> str:
         head, mark, tail = self._template.partition("{name}")
         fits = mark and len(path) > len(head) + len(tail) and path.startswith(head) and path.endswith(tail)

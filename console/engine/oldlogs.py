@@ -7,6 +7,7 @@ import logging
 from console import formatfile
 from console.config import Metrics
 from console.engine.book import Book
+from console.engine.logpieces import read_pieces
 from console.engine.logreader import LogReader
 from console.history import ledger, oldlog
 from console.history.entry import Entry
@@ -17,10 +18,6 @@ from console.state.metrics import Parser
 
 _log = logging.getLogger(__name__)
 
-HEAD_BYTES = 128 * 1024
-TAIL_BYTES = 512 * 1024
-PIECES, PIECE_BYTES = 24, 16 * 1024
-"""Between head and end: enough for a curve, and the cost doesn't grow with the log."""
 MOST_LOGS = 12
 _KNOWN = 2000
 
@@ -57,8 +54,7 @@ class OldLogs:
         return True
 
     async def _read(self, file: LogFile) -> tuple[Entry, Curves]:
-        place = Place(path=file.path)
-        pieces = [(start, await self._reader.raw(place, start, end - start)) for start, end in ranges(file.size_bytes)]
+        pieces = await read_pieces(self._reader, Place(path=file.path), file.size_bytes)
         parser = Parser(self._format, self._tokens_per_step)
         steps, checkpoint = oldlog.read(pieces, parser, self.utc_offset_s)
         name = file.run or file.path.rpartition("/")[2]
@@ -67,14 +63,3 @@ class OldLogs:
 
 def _is_same(file: LogFile, row: Entry | None) -> bool:
     return row is not None and (row.log_size, row.log_mtime) == (file.size_bytes, file.written_wall)
-
-
-def ranges(size_bytes: int) -> list[tuple[int, int]]:
-    """Return the ranges of a log that are read: all of a short one, else head, pieces between, and the end."""
-    if size_bytes <= HEAD_BYTES + TAIL_BYTES + PIECES * PIECE_BYTES:
-        whole = HEAD_BYTES * 4
-        return [(start, min(size_bytes, start + whole)) for start in range(0, size_bytes, whole)]
-    first, last = HEAD_BYTES, size_bytes - TAIL_BYTES
-    step = (last - first) / PIECES
-    between = [(first + int(step * n), first + int(step * n) + PIECE_BYTES) for n in range(PIECES)]
-    return [(0, HEAD_BYTES), *between, (last, size_bytes)]

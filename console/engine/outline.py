@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from console import protocol
+from console.engine import requests
 from console.engine.logflow import HEAD_BYTES, PIECE_BYTES, PIECES, WHOLE_BYTES
 from console.engine.replay import Replay
 from console.link.link import Link
@@ -44,7 +45,8 @@ async def ask_outline(link: Link | Replay, path: str, tail_bytes: int, timeout_s
     if start is None or int(start[0].data.get("size", len(start[1]))) <= WHOLE_BYTES:
         return None
     middle = drawn.result()
-    return deque([*head_parts(start[1]), *(_pieces(*middle) if middle is not None else ())])
+    places = requests.pieces(*middle) if middle is not None else []
+    return deque([*head_parts(start[1]), *(Part(offset, data, is_head=False) for offset, data in places)])
 
 
 async def _asked(
@@ -77,12 +79,3 @@ def thinned(parts: Iterable[Part]) -> deque[Part]:
     parts = list(parts)
     head = [part._replace(is_head=False, ends_head=False) for part in parts if part.is_head]
     return deque([*head[::4], *(part for part in parts if not part.is_head)])
-
-
-def _pieces(reply: protocol.Reply, data: bytes) -> list[Part]:
-    """Return the places of a LogSample's answer with what stands there."""
-    place, pieces = 0, []
-    for offset, length in zip(reply.data["offsets"], reply.data["sizes"], strict=True):
-        pieces.append(Part(int(offset), data[place : place + int(length)], is_head=False))
-        place += int(length)
-    return pieces

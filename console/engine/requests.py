@@ -16,7 +16,7 @@ from console.model import (
     Plan,
     Snapshot,
 )
-from console.protocol import GpuSpec, PreflightSpec, Recorder, Reply, RunSpec, Taken, WirePlan
+from console.protocol import GpuSpec, PreflightSpec, Recorder, Reply, RunSpec, Taken, WirePlan, WireSample
 from console.reasons import ConsoleError, Exit, Reason, reason_of
 from console.state import changes
 from console.state.wireviews import lock, process
@@ -179,4 +179,13 @@ def decode_records(data: dict[str, Any], kind: type[T]) -> list[T]:
             found.append(msgspec.convert(record, kind))
         except msgspec.ValidationError:
             continue
+    return found
+
+
+def pieces(reply: Reply, data: bytes) -> list[tuple[int, bytes]]:
+    """Return the places of a LogSample's answer: where each begins, and what stands there. Raises: as `checked`."""
+    told, found, place = checked(reply, WireSample), [], 0
+    for offset, length in zip(told.offsets, told.sizes, strict=True):
+        found.append((offset, data[place : place + length]))
+        place += length
     return found

@@ -15,8 +15,8 @@ from console import formatfile
 from console.config import Target
 from console.engine.book import Book
 from console.engine.growth import GrowthIndex
+from console.engine.logpieces import read_pieces
 from console.engine.logreader import LogReader
-from console.engine.oldlogs import ranges
 from console.history import ledger, oldlog
 from console.history.entry import Entry, is_launch
 from console.history.samples import Curves
@@ -86,10 +86,8 @@ class Unwatched:
         was_watched = known is not None and known.steady_tok_s is not None
         try:
             place, size_bytes = await self._placed(record, path)
-            wanted = ranges(size_bytes)
-            if was_watched:
-                wanted = [*wanted[:1], *wanted[1:][-1:]]  # its format, and how far it came
-            data = [(start, await self._reader.raw(place, start, end - start)) for start, end in wanted]
+            # Of a run that was watched: its format, and how far it came.
+            data = await read_pieces(self._reader, place, size_bytes, ends_alone=was_watched)
         except ConsoleError as error:
             if error.exit_code in (Exit.LINK, Exit.ENTRY):
                 raise

@@ -24,7 +24,7 @@ from console.protocol.logoperations import (
     LogRead,
     LogSample,
 )
-from console.protocol.logreplies import WireCount, WireFile, WireFiles, WireLines
+from console.protocol.logreplies import WireCount, WireFile, WireFiles, WireLines, WireSample
 from console.protocol.operations import Bye, Diagnose, Examine, Execute, MakePlan, Outside, Ping, Recorder, Watch
 from console.protocol.outside import KernelNote, OutsideContainer, OutsideEvent, OutsidePid
 from console.protocol.processes import ProcId, WireProcess
@@ -101,6 +101,7 @@ __all__ = [
     "WireLines",
     "WirePlan",
     "WireProcess",
+    "WireSample",
 ]
 
 PROTOCOL_VERSION = 1

@@ -46,3 +46,11 @@ class WireFiles(Struct, frozen=True, kw_only=True):
 
     files: tuple[WireFile, ...] = ()
     total: int = 0
+
+
+class WireSample(Struct, frozen=True, kw_only=True):
+    """Reply data of LogSample; what stands at the offsets follows each other in the raw bytes of the reply."""
+
+    offsets: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    """In bytes, one for each offset."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from console.engine.oldlogs import HEAD_BYTES, PIECE_BYTES, PIECES, TAIL_BYTES, ranges
+from console.engine.logpieces import PLACE_BYTES, PLACES, ranges
 from console.history.comparing import compare
 from console.history.entry import Entry
 from console.history.oldlog import read, row_id, summary
 from console.history.samples import Curves
+from console.host.logtail import sample_ranges
 from console.state.metrics import Parser
 
 WRITTEN = datetime(2026, 8, 20, 14, 34, 6, tzinfo=UTC).timestamp()
@@ -60,11 +62,14 @@ def test_times_are_those_of_the_lines(stamp: str) -> None:
     assert sum(bucket.n for bucket in curves.digests["tok_s"].buckets) == 900
 
 
-def test_times_of_day_go_on_over_midnights_and_over_what_was_not_read() -> None:
+def test_times_of_day_go_on_over_midnights_and_over_what_was_not_read(tmp_path: Path) -> None:
     text = log(21_000, 1, steps=130_000)  # 3 days
-    pieces = [(start, text[start:end]) for start, end in ranges(len(text))]
+    (tmp_path / "log").write_bytes(text)
+    ends, between = ranges(len(text))
+    assert between is not None
+    drawn = zip(*sample_ranges(str(tmp_path / "log"), *between, PLACES, PLACE_BYTES), strict=True)
 
-    row, _ = of(text, pieces=pieces)
+    row, _ = of(text, pieces=sorted([*((start, text[start:end]) for start, end in ends), *drawn]))
 
     assert row.lived_s == pytest.approx(129_999 * 2, abs=3)
 
@@ -131,15 +136,3 @@ def test_rates_that_count_different_tokens_are_not_set_against_each_other() -> N
     assert (found.rate, found.tokens) == (None, None)
     assert found.unlike == "A counts the tokens of one GPU, B of all GPUs"
     assert found.loss is not None
-
-
-@pytest.mark.parametrize("size", [0, 1, HEAD_BYTES, 1_000_000, 2_000_000, 50 * 2**30])
-def test_however_long_a_log_is_what_is_read_of_it_is_bounded(size: int) -> None:
-    found = ranges(size)
-
-    assert sum(end - start for start, end in found) <= HEAD_BYTES + TAIL_BYTES + PIECES * PIECE_BYTES
-    assert all(0 <= start < end <= size for start, end in found)
-    assert found == sorted(found)
-    if size:
-        assert (found[0][0], found[-1][1]) == (0, size)
-    assert all(end - start <= 2**20 for start, end in found)
