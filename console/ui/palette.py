@@ -62,6 +62,8 @@ class Commands(Provider):
         return f"{label}  {key_name(action.keys[0])}"
 
     async def _act(self, action_id: str) -> None:
+        if not self.app.is_running:
+            return  # chosen as the console was told to end: its screens are being taken apart
         await cast(ActionScreen, self.screen).run_action(f"act('{action_id}')")
 
     def _run(self, command: ExtraCommand) -> None:

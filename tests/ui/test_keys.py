@@ -200,6 +200,7 @@ async def test_read_only_leaves_no_key_no_hint_and_no_help_for_restart() -> None
         await pilot.press(*"restart")
         await until_async(lambda: has_looked_for(app, "restart"), what="what the palette finds")
         await pilot.press("enter")
+        await until_async(lambda: not isinstance(app.screen, CommandPalette), what="the palette closed")
         await pilot.pause()
 
         assert not any(isinstance(screen, PlanScreen) for screen in app.screen_stack)
@@ -682,6 +683,20 @@ async def test_the_palette_runs_an_action_by_its_name(key: str) -> None:
         await pilot.press("enter")
 
         await until_async(lambda: overview(app)._zoom is Zoom.SHORT, what="the zoom")
+
+
+async def test_what_was_chosen_in_the_palette_as_the_console_ends_is_not_done_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running("healthy") as (app, _, _pilot):
+        commands = Commands(app.screen)
+        with monkeypatch.context() as patch:
+            patch.setattr(app, "_running", False)
+            await overview(app).remove_children()
+
+            await commands._act("zoom")
+
+        assert app._exception is None
 
 
 async def test_the_palette_lists_the_consoles_own_actions_before_what_was_added() -> None:

@@ -90,8 +90,9 @@ async def test_what_the_search_line_is_for_is_never_cut(columns: int, key: str) 
         assert ("regular expression" in line.placeholder) == (columns == 120 or (columns, key) == (80, "slash"))
 
         await pilot.resize_terminal(60, 20)
-        await pilot.pause()
-        assert len(line.placeholder) <= line.content_size.width
+        await until_async(
+            lambda: len(line.placeholder) <= line.content_size.width <= 60, what="words that fit into the new width"
+        )
 
 
 def is_paint_due(app: App[Any]) -> bool:
