@@ -177,14 +177,15 @@ def parse_duration(text: str) -> float | None:
 
 PREFIX: Final = lazy(
     r"""(?:
-      \s+ | [\ufffd\u2400\ufeff]+ | [-:|>]+(?=\s)
+      \s+ | [\ufffd\u2400\ufeff]+ | (?:[-:|]+|>>?)(?=\s)
     # who: ranks of torchrun and of loggers, Ray's processes, labels of srun, mpirun, pdsh, compose and journald
     | \[?(?:rank|RANK|Rank|default|trainer)[ :]?(?P<rank>\d+)(?:\]:?|\[\d+\]\[\w+\]:|:(?=\s))
     | \((?:[\w.-]+\s)?pid=[^()]{1,60}\)
-    | \d{1,4}:(?=\s) | \[\d{1,4}\]:(?=\s) | [a-z]\.[\w-]{1,60}/\d+(?=\s)
+    | \d{1,4}:(?=\s) | \[\d{1,4}\]:?(?=\s) | (?!step|iter|epoch|batch)[a-z][\w.-]{0,60}/\d{1,4}(?=\s)
     | \[\d{1,4},(?:mpirank:)?\d{1,4}(?:,[\w-]{1,40})?\]<std(?:out|err)>:
     | \[pod/[\w./-]{1,120}\](?=\s) | std(?:out|err)\s[FP](?=\s)
-    | (?!step|iter|epoch|batch)[a-z][a-z.-]*\d+:(?=\s)
+    | (?!step|iter|epoch|batch|loss)(?=[\w.-]{0,60}\d)[a-z][a-z\d-]{0,60}(?:\.[a-z\d-]{1,60}){0,6}:(?=\s)
+    | \d{1,3}(?:\.\d{1,3}){3}:(?=\s)
     | (?!step|iter|epoch|batch)[a-z][a-z_-]*[_-]\d+\s{1,9}\|(?=\s)
     | [A-Z][a-z]{2}\s[\s\d]\d\s\d\d:\d\d:\d\d\s[\w.-]{1,60}\s[\w./-]{1,60}(?:\[\d+\])?:
     # when

@@ -335,7 +335,8 @@ class Parser:
     ) -> Sample:
         fields = reading.fields
         extra = {key: value for key, value in reading.extra.items() if math.isfinite(value)}
-        if reading.rule.scope is Scope.RANK:
+        of_worker = reading.rule.scope is Scope.RANK
+        if of_worker:
             extra |= {f"worker_{key}": value for key, value in fields.items() if math.isfinite(value)}
         return Sample(
             kind=reading.rule.kind,
@@ -347,8 +348,8 @@ class Parser:
             stated_step=stated,
             continues=continues or reading.rule.continues,
             total_steps=self._counter.total(fmt, reading),
-            loss=finite(fields.get("loss")),
-            loss_state=_loss_state(fmt, fields),
+            loss=finite(fields.get("loss")) if not of_worker else None,
+            loss_state=_loss_state(fmt, fields) if not of_worker else None,
             tok_s=rate[0],
             scope=rate[1],
             lr=finite(fields.get("lr")),

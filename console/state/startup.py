@@ -43,7 +43,10 @@ _SHAPES: Final[tuple[tuple[str, str], ...]] = (
     ("number", r"of parameters|parameters:"),
     ("num", r"(?:non-)?decayed parameter tensors|\. ?\w+ ?\w* ?(?:model )?params"),
     ("num.", r"(?:shared|expert|trainable|model)\b.*params"),
-    ("Total", r"(?:steps|parameters|params|samples|batch size|memory size|non-parameters|num|training)\b"),
+    (
+        "Total",
+        r"(?:number of )?(?:steps|parameters|params|samples|batch size|memory size|non-parameters|num|training)\b",
+    ),
     ("Trainable", r"param(?:eter)?s\b"),
     ("trainable", r"params: "),
     ("Filtered", r"(?:\w+ ){0,3}dataset\b"),
@@ -136,7 +139,7 @@ _BY_WORD: Final = _by_word()
 def read_startup(text: str, start: int) -> Reading | None:
     """Return what a start-up line says, mostly nothing but that it is one; None where the line is none."""
     words = text[start : start + 80].split(None, 1)
-    if not words:
+    if not words or "%|" in text:
         return None
     word = words[0]
     shapes = _BY_WORD.get(word)

@@ -107,6 +107,19 @@ LINES: dict[str, list[Case]] = {
             12345,
             2.01,
         ),
+        Case(
+            "ain_fp8_mx/0  [2026-03-09 22:41:07] " + _meg(50, "lm loss: 8.25E+00 | load_balancing_loss: 1.0E+00 | "),
+            "step",
+            50,
+            8.25,
+        ),
+        Case(
+            " iteration      120/   50000 | elapsed time per iteration (ms): 512.4 | learning rate 1.500E-04 | lm loss 8.125000E+00 | loss scale 65536.0 |",
+            "step",
+            120,
+            8.125,
+        ),
+        Case(" validation loss at iteration 200 | LM loss: 3.125E+00 | LM PPL: 2.276E+01", "eval", 200, 3.125),
     ],
     "nemo": [
         Case(
@@ -201,6 +214,13 @@ LINES: dict[str, list[Case]] = {
             0.7974,
             11278.56,
         ),
+        Case(
+            "[2026-03-09T22:41:07+08:00] Training epoch 0, iteration 52/99 | lr: 1e-06 | global_step: 52 | reduced_train_loss: 3.0625 | train_step_timing in s: 2.4 | tokens_per_sec_per_gpu: 6.706e+03 | val_loss: 3.5",
+            "step",
+            52,
+            3.0625,
+        ),
+        Case("bs_128gbs/0 Training epoch 0, iteration 10/14 | lr: 1e-06 | train_loss: 11.5", "step", 10, 11.5),
     ],
     "torchtitan": [
         Case(
@@ -309,6 +329,7 @@ LINES: dict[str, list[Case]] = {
             1578612.33,
         ),
         Case("validation loss: 3.2912", "eval", None, 3.2912),
+        Case("Step 00000 | Validation loss: 3.250000", "eval", 0, 3.25),
     ],
     "modded-nanogpt": [
         Case("step:0/1750 val_loss:10.8258 train_time:0ms step_avg:0.03ms", "eval", 0, 10.8258),
@@ -323,6 +344,7 @@ LINES: dict[str, list[Case]] = {
         Case("    model.train() # step:{step}/{total} train_time:{t}ms step_avg:{a}", "other"),
         Case("for step in range(train_steps + 1):", "other"),
         Case("peak memory allocated: 39241 MiB reserved: 40016 MiB", "other"),
+        Case("step:9/1395 train_time:nanms step_avg:nanms", "step", 9),
     ],
     "hf-trainer": [
         Case("{'loss': 11.25, 'grad_norm': 3.0, 'learning_rate': 0.0, 'epoch': 0}", "step", None, 11.25),
@@ -383,6 +405,8 @@ LINES: dict[str, list[Case]] = {
             "{'eval_wikitext_loss': 3.31, 'eval_wikitext_runtime': 5.2, 'eval_wikitext_samples_per_second': 20.2, 'eval_wikitext_steps_per_second': 2.5, 'epoch': 0.2}",
             "eval",
         ),
+        Case("{'eval_loss': 2.5, 'eval_f1': {'f1': 0.5, 'recall': 0.1}, 'epoch': 0.44}", "eval", None, 2.5),
+        Case("{'loss': 2.25, 'parts': {'ce': 2.0}, 'learning_rate': 1e-05, 'epoch': 0.5}", "step", None, 2.25),
     ],
     "trl": [
         Case(
@@ -549,6 +573,10 @@ LINES: dict[str, list[Case]] = {
         Case("  2%|▏         | 60/3693 [00:59<59:59,  1.01it/s]", "step", 60),
         Case("{'train_runtime': 91.2, 'train_loss': 1.01, 'epoch': 0.04}", "other"),
         Case("Unsloth: Will smartly offload gradients to save VRAM!", "header"),
+        Case(
+            'Unsloth: Tokenizing ["text"] (num_proc=16): 100%|██████████| 9846/9846 [00:04<00:00, 2112.1 examples/s]',
+            "other",
+        ),
     ],
     "deepspeed": [
         Case(
@@ -697,6 +725,19 @@ LINES: dict[str, list[Case]] = {
             25,
             5.9102,
         ),
+        Case(
+            "train                          10%|██▌                      | 480/4800 [25:40<3:51:20,  3.20s/ba, loss/train/total=4.8125]",
+            "step",
+            480,
+            4.8125,
+        ),
+        Case("eval           Epoch   0:   10%|██▌                      | 4/40 [00:04<00:36,  1.00s/ba]", "eval"),
+        Case(
+            "eval           Batch    500:   10%|██▌                     | 4/40 [00:04<00:36,  1.02ba/s, metrics/eval/LanguageCrossEntropy=4.1]",
+            "eval",
+        ),
+        Case("\t Train LanguageCrossEntropy: 10.5625", "other", None, 10.5625),
+        Case("[epoch=2][batch=12]:", "step", 12),
     ],
     "specforge": [
         Case("Evaluating Epoch 2:  40%|████      | 4/10 [00:04<00:06,  1.00s/it]", "eval"),
@@ -729,6 +770,7 @@ LINES: dict[str, list[Case]] = {
         Case("03/09/2026 22:41:07 - INFO - specforge.utils - rank 5: Initialized distributed", "header"),
         Case("Map (num_proc=16):   3%|▎         | 90/3000 [00:01<00:40, 72.10 examples/s]", "other"),
         Case("Eval - Epoch 2 [3/10], position 0,  Acc: 0.63", "eval"),
+        Case("Training:   1%|          | 64/9000 [00:13<30:16,  4.92step/s, loss=9.062, acc=0.011]", "step", 64, 9.062),
     ],
     "dflash-training": [
         Case("Epoch 1 | Step 70/9000 | Loss 1.5 | Acc 0.41 | LR 3.00e-04 | Grad 0.5 | Elapsed 8.5s", "step", 70, 1.5),
@@ -792,6 +834,12 @@ LINES: dict[str, list[Case]] = {
             "header",
         ),
         Case("(InferenceActor pid=5122) Prefilling:  50%|█████     | 32/64 [00:01<00:01, 30.11it/s]", "other"),
+        Case(
+            "[2026-03-09 22:41:07] eval.py:181 INFO Step 9000 eval: loss=1.3125, acc=0.5511, sim_acc_len=3.70",
+            "eval",
+            9000,
+            1.3125,
+        ),
     ],
     "speculators": [
         Case(
@@ -881,6 +929,7 @@ LINES: dict[str, list[Case]] = {
         Case("iter 40: loss 3.1207, time: 212.41ms, speed: 38112 toks/s/device", "step", 40, 3.1207),
         Case("step 200: val loss 2.4013, val time: 9120.44ms", "eval", 200, 2.4013),
         Case('Saving checkpoint to "out/lora/step-000200.ckpt"', "ckpt", 200),
+        Case("iter 12: loss 3.1250, time: 212.41ms", "step", 12, 3.125),
     ],
     "maxtext": [
         Case(
@@ -993,6 +1042,11 @@ LINES: dict[str, list[Case]] = {
         ),
         Case(
             "2026-08-20T04:11:52 - 0 - tqdm_loggable.tqdm_logging - tqdm_logging.py:153 - INFO :: Progress on:eval 12.0it/40.0it rate:4.2it/s remaining:00:07 elapsed:00:03 postfix:loss=3.21",
+            "eval",
+        ),
+        Case("train:   1%|          | 12/1.00k [00:06<08:13,  2.00it/s, loss=9.5]", "step", 12, 9.5),
+        Case(
+            "2026-03-09T22:41:07 - 0 - tqdm_loggable.tqdm_logging - tqdm_logging.py:153 - INFO :: Progress on:eval paloma/c4 12it/40it rate:3.0it/s remaining:00:09 elapsed:00:04 postfix:loss=3.1",
             "eval",
         ),
     ],
@@ -1207,6 +1261,11 @@ LINES: dict[str, list[Case]] = {
             120,
             3.482,
         ),
+        Case("2026-03-09 22:41:07.004\tnode7:0\ttrain:154\tINFO\tTotal number of parameters: 7,000,559,616", "header"),
+        Case(
+            "2026-03-09 22:41:07.004\tnode7:0\tolmo.train:1310\tINFO\tSaving final unsharded model checkpoint...",
+            "ckpt",
+        ),
     ],
     "torchtune": [
         Case("2|1250|Loss: 0.25:  25%|██▌       | 250/1000 [05:00<15:00,  1.20s/it]", "step", 1250, 0.25),
@@ -1295,6 +1354,9 @@ LINES: dict[str, list[Case]] = {
         Case("skipping update due to grad z-score of 6.100000", "other"),
         Case("allocating 1439 MiB for activations", "header"),
         Case("| max_sequence_length T | 1024                                               |", "header"),
+        Case("iteration 3, loss: 4.125, time: 120.110ms", "step", 3, 4.125),
+        Case("s:120 trl:6.5000 lr:0.000120 norm:1.25", "step", 120, 6.5),
+        Case("s:250 tel:5.8750", "eval", 250, 5.875),
     ],
     "dflash": [
         Case(
@@ -1351,6 +1413,11 @@ LINES: dict[str, list[Case]] = {
         Case("eval @ step 4000: loss 1.288, accept_len 4.02", "eval", 4000, 1.288),
         Case("checkpoint saved: /root/out/dflash/step_18000.pt", "ckpt", 18000),
         Case("2026-08-20 04:11:52 step 100/60000 loss 5.5 12.3K tok/s queue 6/16", "step", 100, 5.5, 12300.0),
+        Case("[drafter 7] step 2100 loss 1.1802 tok/s 4,100", "other"),
+        Case("[worker 0] step 10 | loss 1.1 | tok/s 4,100", "other"),
+        Case("step 2000 | validation loss 1.4375", "eval", 2000, 1.4375),
+        Case("step 2000/60000 | acc 0.5 | val loss: 1.4375", "eval", 2000, 1.4375),
+        Case("step 2001 | loss 1.25 | best loss 1.2 | tok/s 20,000", "step", 2001, 1.25, 20000.0),
     ],
 }
 
@@ -1431,5 +1498,12 @@ NOTHING: list[str] = [
     '{"messages": [{"role": "user", "content": "step 3 loss 2.1"}]}',
     '{"iteration": 3, "latency_ms": 41.2, "tokens_per_s": 812.3}',
     '{"args": {"step": 1, "loss": 2}}',
+    # What is near to a step line
+    "step 900 | test loss 1.25 | tok/s 20,000",
+    "  >>> step 10 | loss 2.5",
+    "{'optim': {'loss': 1.5, 'lr': 0.1}, 'steps': 1000}",
+    "train:  12%|█▏        | 120/1000 [00:10<01:13, 12.0it/s]",
+    "Training:  12%|█▏        | 120/1000 [00:10<01:13, 12.0batch/s, loss=1.5]",
+    "ain_fp8_mx/0 Step Time : 9.09s GPU utilization: 663.5MODEL_TFLOP/s/GPU",
 ]
 """Lines that may stand in a log of training and say nothing about its steps, losses or tokens/s."""

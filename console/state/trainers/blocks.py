@@ -20,6 +20,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             "loss/train": "loss",
             "metrics/train/LanguageCrossEntropy": "loss",
             "metrics/train/CrossEntropy": "loss",
+            "LanguageCrossEntropy": "loss",
             "time/token": "tokens_total",
             "l2_norm/grad/global": "grad_norm",
         },
@@ -27,7 +28,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=Lazy(rf"\[epoch=(?P<epoch>\d+)(?:/\d+)?\]\[batch={NAMED_STEP}/(?P<total>{INT})\]:?\s*$"),
+                head=Lazy(rf"\[epoch=(?P<epoch>\d+)(?:/\d+)?\]\[batch={NAMED_STEP}(?:/(?P<total>{INT}))?\]:?\s*$"),
                 opens=True,
                 epoch_from=1,
             ),
@@ -39,7 +40,8 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"(?:train +)?Epoch +(?P<epoch>\d+):?(?: +train)? +\d{{1,3}}%\|[^|]{{0,400}}\| *{NAMED_STEP}/"
+                    rf"(?:(?:train +)?Epoch +(?P<epoch>\d+):?(?: +train)?|train) +"
+                    rf"\d{{1,3}}%\|[^|]{{0,400}}\| *{NAMED_STEP}/"
                     rf"(?P<total>{INT})(?: ba)? \[[\d:]+<(?P<eta>[^,\]]*), *"
                     r"(?:(?P<steps_per_s>[\d.]+) ?ba/s|(?P<step_s>[\d.]+) ?s/ba)"
                     r"(?:,(?P<rest>[^\]]*))?\]"
@@ -56,6 +58,14 @@ FORMATS: Final[tuple[Format, ...]] = (
             ),
             Rule(kind=Kind.STEP, head=Lazy(rf"\[(?:sample|iteration)={INT}/\S+?\]:?\s*$"), opens=True),
             Rule(kind=Kind.EVAL, head=Lazy(rf"\[Eval batch={INT}/\S+?\]")),
+            # The data's label stands first, then when it is evaluated; the batches are those of the evaluation.
+            Rule(
+                kind=Kind.EVAL,
+                head=Lazy(
+                    r"(?!train )[\w./-]{1,60} +(?:Epoch|Batch|Token|Sample|Iteration) +\d+: +\d{1,3}%\|[^|]{0,400}\|"
+                    rf" *{INT}/{INT} \[[^\]]{{0,60}}(?:ba/s|s/ba|\?ba/s)"
+                ),
+            ),
             Rule(
                 kind=Kind.EVAL,
                 head=Lazy(rf"Eval \S*(?:CrossEntropy|/loss|eval_loss)\S*: {NAMED_LOSS}\s*$"),
@@ -70,7 +80,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(kind=Kind.OTHER, head=Lazy(rf"Train lr-[\w/.-]+: (?P<lr>{VALUE})\s*$"), continues=True),
             Rule(
                 kind=Kind.OTHER,
-                head=Lazy(r"Train (?P<rest>[\w/.-]+/[^:]+: \S+)\s*$"),
+                head=Lazy(r"Train (?P<rest>(?:[\w/.-]+/[^:]+|LanguageCrossEntropy): \S+)\s*$"),
                 pairs=(_AFTER_COLON,),
                 continues=True,
             ),

@@ -6,6 +6,9 @@ from typing import Final
 
 from console.state.formatrules import BAR, INT, NAMED_LOSS, QUOTED, SPACED, Format, Kind, Lazy, Rule, Scope
 
+_NESTED: Final = r"(?P<rest>[^{}]*(?:\{[^{}]*\}[^{}]*){0,20})"
+"""A dictionary's inside, with those of what `compute_metrics` returns in it."""
+
 FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="hf-trainer",
@@ -40,13 +43,13 @@ FORMATS: Final[tuple[Format, ...]] = (
         rules=(
             Rule(
                 kind=Kind.STEP,
-                head=Lazy(r"\{(?=[^{}]*'loss': )(?P<rest>[^{}]*)\}"),
+                head=Lazy(rf"\{{(?=[^{{}}]*'loss': ){_NESTED}\}}"),
                 pairs=(QUOTED,),
                 needs=frozenset({"loss"}),
             ),
             Rule(
                 kind=Kind.EVAL,
-                head=Lazy(r"\{(?=[^{}]*'eval_(?:\w+_)?loss': )(?P<rest>[^{}]*)\}"),
+                head=Lazy(rf"\{{(?=[^{{}}]*'eval_(?:\w+_)?loss': ){_NESTED}\}}"),
                 pairs=(QUOTED,),
             ),
             # TRL's PPO has two losses, and neither is the loss.
@@ -81,6 +84,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                 {"kind": "step", "loss": 0.0, "loss_state": "nan", "grad_norm": None},
             ),
             ("{'eval_loss': 1.5, 'eval_runtime': 9.5, 'epoch': 1.0}", {"kind": "eval", "loss": 1.5, "step": None}),
+            ("{'eval_loss': 1.5, 'eval_f1': {'f1': 0.5}, 'epoch': 1.0}", {"kind": "eval", "loss": 1.5, "step": None}),
             (
                 " 31%|███▏      | 310/1000 [10:20<23:00,  2.00s/it]",
                 {"kind": "step", "step": 310, "total_steps": 1000, "loss": None},
@@ -97,6 +101,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             ),
             "model-00002-of-00009.safetensors:  31%|███▏      | 1.5G/4.9G [00:50<01:52, 30.1MB/s]",
             "{'loss': 'cross_entropy', 'steps': 1000}",
+            "{'optim': {'loss': 1.5, 'lr': 0.1}, 'steps': 1000}",
         ),
     ),
     Format(

@@ -49,7 +49,8 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="levanter",
         title="Levanter",
-        literals=("Progress on:", ":: validation loss", " validation loss: ", ":: eval "),
+        literals=("Progress on:", ":: validation loss", " validation loss: ", ":: eval ", "train: "),
+        aliases={"loss": "loss"},
         derives="tokens per step x rate",
         rules=(
             # The step has three digits at most: `1.23kit`.
@@ -62,7 +63,19 @@ FORMATS: Final[tuple[Format, ...]] = (
                 ),
             ),
             # Its loss is that of the batches so far; the whole is said in a line of its own.
-            Rule(kind=Kind.EVAL, head=Lazy(rf"(?:.*?INFO :: )?Progress on:eval (?:-|{_SI}it)/")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"(?:.*?INFO :: )?Progress on:eval (?:[\w./-]{{1,60}} )?(?:-|{_SI}it)/")),
+            # At a terminal
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(
+                    rf"train: +\d{{1,3}}%\|[^|]{{0,400}}\| *(?P<step>{_SI}) */ *(?P<total>{_SI}) *"
+                    r"\[[\d:]+<(?P<eta>[^,\]]*), *(?:(?P<steps_per_s>[\d.]+) ?it/s|(?P<step_s>[\d.]+) ?s/it|\? ?it/s)"
+                    r"(?:,(?P<rest>[^\]]*))?\]"
+                ),
+                pairs=(SPACED,),
+                needs=frozenset({"loss"}),
+                bar=True,
+            ),
             Rule(kind=Kind.EVAL, head=Lazy(rf".*?INFO :: (?:\S+ )?validation loss: {NAMED_LOSS}\s*$")),
             Rule(kind=Kind.EVAL, head=Lazy(rf".*?INFO :: eval loss: {NAMED_LOSS}\s*$")),
             # One of several data sets
@@ -81,7 +94,15 @@ FORMATS: Final[tuple[Format, ...]] = (
                 "x - INFO :: Progress on:eval -/- rate:- remaining:? elapsed:00:00 postfix:-",
                 {"kind": "eval", "step": None, "loss": None},
             ),
+            (
+                "train:  12%|█▏        | 1.12k/9.00k [09:20<1:05:40, 2.00it/s, loss=2.06]",
+                {"kind": "step", "step": 1120, "total_steps": 9000, "loss": 2.06},
+            ),
         ),
-        refuses=("Progress on:train is slow", 'print("INFO :: Progress on:train {n}it/{total}it rate:{r}")'),
+        refuses=(
+            "Progress on:train is slow",
+            "train:  12%|█▏        | 120/1000 [00:10<01:13, 12.0it/s]",
+            'print("INFO :: Progress on:train {n}it/{total}it rate:{r}")',
+        ),
     ),
 )

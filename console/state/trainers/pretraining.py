@@ -20,6 +20,10 @@ from console.state.formatrules import (
     Scope,
 )
 
+_TIGHT: Final = Lazy(rf" (?P<key>lr|norm):(?P<val>{VALUE})(?= |$)")
+_NO_COLON: Final = Lazy(rf"\| (?P<key>learning rate|lm loss) (?P<val>{VALUE})(?= \|)")
+"""How Megatron-LM wrote its first years."""
+
 FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="megatron",
@@ -35,6 +39,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             "global batch size": "global_batch",
             "number of nan iterations": "nan_count",
             "lm loss value": "loss",
+            "LM loss": "loss",
             "samples per second": "samples_per_s",
         },
         rates={"tokens-per-second-per-gpu": Scope.PER_DEVICE, "tokens per second": Scope.GLOBAL},
@@ -43,7 +48,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(rf"iteration +{NAMED_STEP} */ *(?P<total>{INT}) *\|(?P<rest>.*)"),
-                pairs=(PIPED,),
+                pairs=(PIPED, _NO_COLON),
                 needs=frozenset({"step_ms", "step_s", "consumed samples", "loss"}),
             ),
             Rule(
@@ -112,6 +117,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         literals=("Training epoch", "Validation: iteration", "/gpu)"),
         aliases={
             "reduced_train_loss": "loss",
+            "train_loss": "loss",
             "lr": "lr",
             "grad_norm": "grad_norm",
             "train_step_timing in s": "step_s",
@@ -119,7 +125,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             "global_step": "global_step",
             "loss": "loss",
         },
-        rates={"tps": Scope.GLOBAL},
+        rates={"tps": Scope.GLOBAL, "tokens_per_sec_per_gpu": Scope.PER_DEVICE},
         derives="global batch size x sequence length / train_step_timing",
         rules=(
             Rule(
@@ -234,7 +240,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="nanochat",
         title="nanochat, build-nanogpt",
-        literals=("| dt: ", "Validation bpb", "validation loss: "),
+        literals=("| dt: ", "Validation bpb", "alidation loss: "),
         aliases={"grad norm": "grad_norm", "norm": "grad_norm", "lr": "lr"},
         rates={"tok/sec": Scope.GLOBAL},
         rules=(
@@ -248,6 +254,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                 pairs=(PIPED,),
             ),
             Rule(kind=Kind.EVAL, head=Lazy(rf"Step {NAMED_STEP} \| Validation bpb: (?P<bpb>{VALUE})")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"Step {NAMED_STEP} \| Validation loss: {NAMED_LOSS} *$")),
             Rule(kind=Kind.EVAL, head=Lazy(rf"validation loss: {NAMED_LOSS} *$")),
         ),
         samples=(
@@ -263,13 +270,14 @@ FORMATS: Final[tuple[Format, ...]] = (
                 {"kind": "step", "step": 64, "lr": 3e-4, "grad_norm": 0.75, "tok_s": 512001.5, "step_s": 0.25},
             ),
             ("Step 00250 | Validation bpb: 1.0625", {"kind": "eval", "step": 250, "loss": None}),
+            ("Step 00100 | Validation loss: 1.062500", {"kind": "eval", "step": 100, "loss": 1.0625}),
         ),
         refuses=("step 00064 | dt: 250.00ms | tok/sec: 9", "HellaSwag accuracy: 64/1000=0.0640"),
     ),
     Format(
         name="llm.c",
         title="llm.c",
-        literals=("step ", "val loss", "HellaSwag:"),
+        literals=("step ", "val loss", "HellaSwag:", "iteration ", " trl:", " tel:"),
         aliases={"lr": "lr", "norm": "grad_norm"},
         rates={"tok/s": Scope.GLOBAL},
         rules=(
@@ -286,6 +294,13 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(rf"step {NAMED_STEP}: train loss {NAMED_LOSS} \(took (?P<step_ms>[\d.]+) ms\) *$"),
             ),
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(rf"iteration {NAMED_STEP}, loss: {NAMED_LOSS}, time: (?P<step_ms>[\d.]+)ms *$"),
+            ),
+            # main.log of its output directory
+            Rule(kind=Kind.STEP, head=Lazy(rf"s:{NAMED_STEP} trl:{NAMED_LOSS}(?P<rest>(?: .*)?)$"), pairs=(_TIGHT,)),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"s:{NAMED_STEP} tel:{NAMED_LOSS} *$")),
             Rule(kind=Kind.EVAL, head=Lazy(rf"val loss:? {NAMED_LOSS} *$")),
             Rule(kind=Kind.EVAL, head=Lazy(rf"HellaSwag: \d+/\d+ = (?P<hellaswag>{VALUE}) *$")),
         ),
@@ -302,6 +317,12 @@ FORMATS: Final[tuple[Format, ...]] = (
                 {"kind": "step", "step": 9, "loss": 5.03125, "step_s": 0.9005},
             ),
             ("val loss 4.125000", {"kind": "eval", "loss": 4.125, "step": None}),
+            ("iteration 9, loss: 5.03125, time: 90.500ms", {"kind": "step", "step": 9, "loss": 5.03125}),
+            (
+                "s:90 trl:5.2500 lr:0.000150 norm:0.80",
+                {"kind": "step", "step": 90, "loss": 5.25, "lr": 0.00015, "grad_norm": 0.8},
+            ),
+            ("s:100 tel:4.1250", {"kind": "eval", "step": 100, "loss": 4.125}),
         ),
         refuses=("skipping update due to loss z-score of 4.100000",),
     ),
@@ -315,7 +336,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(
                     rf"step:{STEP_OF} (?:train_loss:{NAMED_LOSS} )?"
-                    r"train_time:(?:(?P<train_ms>[\d.]+)ms|[\d.]+s) step_avg:"
+                    r"train_time:(?:(?P<train_ms>[\d.]+)ms|[\d.]+s|nanms) step_avg:"
                 ),
             ),
             Rule(kind=Kind.EVAL, head=Lazy(rf"step:{STEP_OF} val_loss:{NAMED_LOSS} train_time:")),
@@ -346,8 +367,8 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"iter {NAMED_STEP}: loss {NAMED_LOSS}, time: (?P<step_ms>[\d.]+)ms, "
-                    r"speed: (?P<tok_s>[\d.]+) toks/s/device"
+                    rf"iter {NAMED_STEP}: loss {NAMED_LOSS}, time: (?P<step_ms>[\d.]+)ms"
+                    r"(?:, speed: (?P<tok_s>[\d.]+) toks/s/device| *$)"
                 ),
                 scope=Scope.PER_DEVICE,
             ),

@@ -24,6 +24,9 @@ from console.state.formatrules import (
 )
 
 _OTHERS_LOSS: Final = frozenset({"local_loss", "val_loss", "eval_loss"})
+_BEFORE_LOSS: Final = r"(?:(?![^|]*[Ll]oss)[^|]*\|){0,9}"
+"""The fields before the first that names a loss."""
+_VALIDATION: Final = r"(?:val|eval|validation|Val|Eval|Validation)"
 
 FORMATS: Final[tuple[Format, ...]] = (
     Format(
@@ -58,7 +61,8 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(
                     rf"\[?[Ss]tep[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?\]? *\|"
-                    r"(?!.*\| norm |(?:.*\|)? dt: |.*/gpu\)|(?: \w+:[\w.+-]+){2})(?P<rest>.*)"
+                    r"(?!.*\| norm |(?:.*\|)? dt: |.*/gpu\)|(?: \w+:[\w.+-]+){2}"
+                    rf"|(?! loss){_BEFORE_LOSS} *(?:{_VALIDATION}|[Tt]est|[Bb]est) [Ll]oss)(?P<rest>.*)"
                 ),
                 pairs=(SPACED, RATE_LAST),
                 needs=frozenset({"loss", "tok_s"}),
@@ -68,11 +72,19 @@ FORMATS: Final[tuple[Format, ...]] = (
                 kind=Kind.STEP,
                 head=Lazy(
                     rf"\[?[Ss]tep[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?\]?[,;:]? ++"
-                    r"(?P<rest>(?!.*\| dt: )[^|].*\btok(?:ens)?[/_]s(?:ec)?\b.*)"
+                    rf"(?P<rest>(?!.*\| dt: |.*\b{_VALIDATION} loss)[^|].*\btok(?:ens)?[/_]s(?:ec)?\b.*)"
                 ),
                 pairs=(SPACED, RATE_LAST),
                 needs=frozenset({"loss"}),
                 rejects=_OTHERS_LOSS,
+            ),
+            Rule(
+                kind=Kind.EVAL,
+                head=Lazy(
+                    rf"\[?[Ss]tep[ :=]+(?P<step>{INT})(?: */ *(?P<total>{INT}))?\]? *\|"
+                    rf"(?!.*\btok/s){_BEFORE_LOSS} *(?:[Vv]al|[Ee]val|validation)[ _][Ll]oss(?:: |[ =])"
+                    rf"(?P<loss>{VALUE})(?![\w.])"
+                ),
             ),
             Rule(
                 kind=Kind.EVAL,
@@ -118,6 +130,11 @@ FORMATS: Final[tuple[Format, ...]] = (
                 {"kind": "other", "step": None, "loss": None, "tok_s": None, "scope": "rank"},
             ),
             (
+                "[drafter 7] step 15702 | loss 1.2611 | 6.7K tok/s",
+                {"kind": "other", "step": None, "loss": None, "tok_s": None, "scope": "rank"},
+            ),
+            ("step 16000 | acc 0.5 | val_loss 1.3125", {"kind": "eval", "step": 16000, "loss": 1.3125}),
+            (
                 "targets: cuda:0-3 (tiny) | drafters: cuda:4-7 | total_steps=900 warmup=30",
                 {"kind": "header", "total_steps": 900},
             ),
@@ -129,6 +146,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             "[drafter 5] step 900 | local_loss 1.31 | 6.9K tok/s",
             "step 900 | local_loss 1.31 | 6.9K tok/s",
             "step 900 | val_loss 1.25 | tok/s 20,000",
+            "step 900 | best loss 1.25 | tok/s 20,000",
             '  File "/root/train_dflash_pipeline.py", line 911, in step',
             "    print(f'step {step}/{total} | loss {loss:.4f} | tok/s {rate:,.0f}')",
             "Namespace(step=0, loss='kl', lr=0.0006, max_steps=60000)",
@@ -162,7 +180,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="torchspec",
         title="TorchSpec",
-        literals=("TIMING step=", "Training:"),
+        literals=("TIMING step=", "Training:", " eval: loss="),
         aliases={"loss": "loss", "pool": "queue_min"},
         derives="tokens per step x steps/s (thru, I and T count samples)",
         rules=(
@@ -174,6 +192,7 @@ FORMATS: Final[tuple[Format, ...]] = (
                 bar=True,
             ),
             Rule(kind=Kind.STEP, head=Lazy(rf"TIMING step={NAMED_STEP}: step=(?P<step_s>[\d.]+)s\b")),
+            Rule(kind=Kind.EVAL, head=Lazy(rf"Step {NAMED_STEP} eval: loss={NAMED_LOSS},")),
         ),
         samples=(
             (
@@ -187,13 +206,17 @@ FORMATS: Final[tuple[Format, ...]] = (
                 "[2026-02-11 07:15:09] loop.py:347 INFO TIMING step=640: step=0.203s data=0.010s",
                 {"kind": "step", "step": 640},
             ),
+            (
+                "[2026-02-11 07:15:09] eval.py:181 INFO Step 800 eval: loss=2.2500, acc=0.4100, sim_acc_len=2.10",
+                {"kind": "eval", "step": 800, "loss": 2.25},
+            ),
         ),
         refuses=("[2026-02-11 07:15:09] loop.py:280 WARNING Pool insufficient (pool_size=2, 40/900 steps in epoch).",),
     ),
     Format(
         name="specforge",
         title="SpecForge",
-        literals=("step ", "- Step ", "Training Epoch ", "Eval - Epoch ", "Evaluating Epoch "),
+        literals=("step ", "- Step ", "Training Epoch ", "Training: ", "Eval - Epoch ", "Evaluating Epoch "),
         aliases={
             "loss": "loss",
             "train/loss": "loss",
@@ -240,6 +263,13 @@ FORMATS: Final[tuple[Format, ...]] = (
                 bar=True,
                 epoch_from=0,
             ),
+            Rule(
+                kind=Kind.STEP,
+                head=Lazy(rf"Training: +{BAR}"),
+                pairs=(SPACED,),
+                needs=frozenset({"loss"}),
+                bar=True,
+            ),
         ),
         samples=(
             (
@@ -250,6 +280,10 @@ FORMATS: Final[tuple[Format, ...]] = (
             (
                 "Train - Step 640 [640/9000?], Loss: 2.0625, Acc: 0.41",
                 {"kind": "step", "step": 640, "total_steps": 9000},
+            ),
+            (
+                "Training:   7%|▋         | 640/9000 [02:10<28:20,  4.92step/s, loss=2.062, acc=0.411]",
+                {"kind": "step", "step": 640, "total_steps": 9000, "loss": 2.062},
             ),
         ),
     ),
