@@ -397,10 +397,10 @@ def test_a_keeper_rests_while_its_gpus_say_nothing(lab: Lab) -> None:
     assert used_s < 0.5, "ten pauses are two and a half seconds"
 
 
-def _keep_with(lab: Lab, directory: Path, change: str) -> None:
+def _keep_with(lab: Lab, directory: Path, change: str) -> subprocess.Popen[bytes]:
     """Start a keeper in whose program something was changed."""
-    begin = "import sys; sys.path.insert(0, sys.argv[2]); from console.host import keeper, spawnstage, vigil; "
-    lab.start(sys.executable, "-I", "-c", f"{begin}{change}; keeper.main(sys.argv[1])", directory, REPOSITORY)
+    begin = "import sys; sys.path.insert(0, sys.argv[2]); from console.host import keeper, spawn, spawnstage, vigil; "
+    return lab.start(sys.executable, "-I", "-c", f"{begin}{change}; keeper.main(sys.argv[1])", directory, REPOSITORY)
 
 
 def _newest_bt(directory: Path, lab: Lab) -> float:
@@ -715,8 +715,8 @@ def test_keeper_lost_between_kill_and_spawn_starts_nothing_and_says_where_it_was
     run_sh = lab.trainer()
     old = by_hand(lab)
     directory = lab.request("r1", replaces=[ident(old.pid)])
-    with open(run_sh, "ab"):  # exec of a file that is open for writing is tried again and again
-        keeper = lab.keep(directory)
+    with open(run_sh, "ab"):  # exec of a file that is open for writing is tried again and again, here for long
+        keeper = _keep_with(lab, directory, "spawn._BUSY_TRIES = 10_000")
         until(lambda: status(directory).get("main"))
         keeper.kill()
         keeper.wait(20)

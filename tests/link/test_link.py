@@ -346,10 +346,11 @@ async def test_failures_in_a_row_wait_longer_and_longer(heard: Heard, monkeypatc
     monkeypatch.setattr(retries, "FIRST_S", 0.01)
     target = Target(host=LOOPBACK, port=1, user="me")
     async with running(target, heard):
-        await until_async(lambda: len(heard.of(LinkDown)) == 5)
+        await until_async(lambda: len(heard.of(LinkDown)) >= 5)
 
-    waits = [event.retry_in_s for event in heard.of(LinkDown)]
-    assert [event.attempt for event in heard.of(LinkDown)] == [1, 2, 3, 4, 5]
+    down = heard.of(LinkDown)[:5]  # on a busy machine there may be more by now
+    waits = [event.retry_in_s for event in down]
+    assert [event.attempt for event in down] == [1, 2, 3, 4, 5]
     assert waits == [pytest.approx(0.01 * 2**number, rel=0.21) for number in range(5)]
 
 
