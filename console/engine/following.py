@@ -214,7 +214,7 @@ class Following:
             return self._growth.setdefault(run, GrowthIndex())
         reply, _ = await self._link.bulk_request(self._recorder(run), timeout_s=_REQUEST_S)
         records = requests.decode_records(reply.data, protocol.Growth) if reply.ok else []
-        self._growth = {run: GrowthIndex(records)}
+        self._growth = {run: GrowthIndex(records, asked_bt=self._now() - self._bt_offset_s)}
         gpucurves.join(self._series, records, lambda bt: min(self._now(), bt + self._bt_offset_s))
         return self._growth[run]
 
@@ -242,13 +242,15 @@ class Following:
 
     def _written_at(self, line: RawLine) -> float | None:
         """Return when a line was written, as the keeper noted it, else as the line says; None where neither tells."""
-        run = self._wanted.run if self._wanted else ""
-        bt = self._growth[run].written_bt(line.end_offset) if run in self._growth else None
+        growth = self._growth.get(self._wanted.run if self._wanted else "")
+        bt = growth.written_bt(line.end_offset) if growth is not None else None
         if bt is not None:
             return min(self._now(), bt + self._bt_offset_s)
         said, now = self.dated(line.text), self._now()
         # One from ahead is of another zone or of a wrong clock: taken for now, all steps would be of one moment.
-        return min(now, said) if said is not None and said <= now + AHEAD_S else None
+        if said is not None and said <= now + AHEAD_S:
+            return min(now, said)
+        return now if growth is not None and growth.goes_on else None
 
     # -- what comes in ------------------------------------------------------------------------------------------------
 

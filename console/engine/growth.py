@@ -9,12 +9,18 @@ from console.protocol import Growth
 
 _NOTED_S = 5.0
 """A keeper notes a log that grows each second; what is on its way to the disk takes a moment more."""
+_SAMPLED_S = 20.0
+"""A keeper notes what its run's processes use every 10 s at least: twice that."""
 
 
 class GrowthIndex:
     """Answers `when was the byte before this offset there?` from (size, time) notes of one log."""
 
-    def __init__(self, records: Iterable[Growth] = ()) -> None:
+    def __init__(self, records: Iterable[Growth] = (), *, asked_bt: float | None = None) -> None:
+        """`asked_bt`: the host's boot time at which the keeper's notes were read."""
+        self._asked_bt = asked_bt
+        self._first_bt: float | None = None
+        self._newest_bt = float("-inf")
         self._sizes: list[int] = []
         self._times_bt: list[float] = []
         self.was_truncated = False
@@ -23,7 +29,9 @@ class GrowthIndex:
             self.add(record)
 
     def add(self, record: Growth) -> None:
-        """Take a note; one that isn't about the log, or that says nothing new, is passed over."""
+        """Take a note; of one that isn't about the log, or that says nothing new, only when it was made."""
+        self._first_bt = record.bt if self._first_bt is None else self._first_bt
+        self._newest_bt = max(self._newest_bt, record.bt)
         if record.k != "log" or record.size is None:
             return
         if self._sizes and record.size < self._sizes[-1]:  # truncated: the old offsets mean nothing any more
@@ -46,6 +54,14 @@ class GrowthIndex:
     def last_bt(self) -> float | None:
         """Host boot time at which the log last grew, or None where nobody noted it."""
         return self._times_bt[-1] if self._times_bt else None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the keeper went on noting when its notes were read: what stands behind them was written since."""
+        asked_bt = self._asked_bt
+        if asked_bt is None or self._first_bt is None or asked_bt - self._newest_bt >= _SAMPLED_S:
+            return False
+        return bool(self._sizes) or asked_bt - self._first_bt < _SAMPLED_S
 
     def reaches(self, bt: float, size_bytes: int, now_bt: float) -> bool:
         """Whether the notes tell what was there at a moment, of a log that has this size now.

@@ -38,6 +38,8 @@ class FakeLink:
     credits: list[int] = field(default_factory=list)
     ids: int = 0
     log: bytes = b""
+    notes: list[dict[str, Any]] = field(default_factory=list)
+    """Of the run's keeper."""
     refusals: list[Reason] = field(default_factory=list)
     """To what is asked of a log's beginning and middle, in their order."""
 
@@ -46,8 +48,12 @@ class FakeLink:
         return self.ids
 
     async def bulk_request(
-        self, operation: protocol.LogFollow | protocol.LogRead | protocol.LogSample, timeout_s: float
+        self,
+        operation: protocol.LogFollow | protocol.LogRead | protocol.LogSample | protocol.Recorder,
+        timeout_s: float,
     ) -> tuple[protocol.Reply, bytes]:
+        if isinstance(operation, protocol.Recorder):
+            return protocol.Reply(re=operation.id, ok=True, data={"records": self.notes}), b""
         if self.refusals and isinstance(operation, protocol.LogRead | protocol.LogSample):
             reason = self.refusals.pop(0)
             await asyncio.sleep(0)
@@ -101,14 +107,20 @@ async def _following(
     now: float = 100.0,
     series: dict[str, Series] | None = None,
     refusals: Sequence[Reason] = (),
+    notes: Sequence[dict[str, Any]] | None = None,
 ) -> AsyncIterator[Stage]:
-    """`log`: what is there of a run that has been going on for long. `series`: what is drawn."""
-    link, buffer, fed = FakeLink([*answers], log=log, refusals=[*refusals]), LogBuffer(), list[events.Event]()
+    """`log`: what is there of a run that has been going on for long. `series`: what is drawn.
+
+    `notes`: of its keeper; None where it was started by hand.
+    """
+    buffer, fed = LogBuffer(), list[events.Event]()
+    link = FakeLink([*answers], log=log, refusals=[*refusals], notes=[*(notes or ())])
+    run = "hand:1/2" if notes is None else "r-1"
     drawn = {} if series is None else series
     found = Following(cast(Link, link), Metrics(), buffer, drawn, fed.append, lambda: now, _recorder)
     async with asyncio.TaskGroup() as tasks:
         found.tasks = tasks
-        found.follow(events.FollowLog(follow=1, path=PATH, pid=None, from_start=not log, run="hand:1/2"))
+        found.follow(events.FollowLog(follow=1, path=PATH, pid=None, from_start=not log, run=run))
         found.bulk_up()
         yield Stage(link, found, buffer, fed)
         found.bulk_down()
@@ -297,6 +309,33 @@ async def test_times_from_ahead_are_none_rather_than_all_of_one_moment(ahead_s: 
     assert series["loss"].untimed is not is_known
     if not ahead_s:
         assert [point.at for point in series["loss"].points] == [now - 200 + 2 * step for step in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "last_note", "is_known"),
+    [
+        (10_000, {"k": "log", "bt": 50.0, "size": 10_000}, True),  # all of it was noted
+        (3000, {"k": "log", "bt": 95.0, "size": 3000}, True),  # what stands behind that was written since
+        (3000, {"k": "proc", "bt": 95.0}, True),  # nothing was written for long, and then just now
+        (3000, {"k": "proc", "bt": 50.0}, False),  # the keeper notes no more: at any time since
+        (0, {"k": "stage", "bt": 99.0}, True),  # a launch a moment ago
+        (-1, {"k": "proc", "bt": 99.0}, False),  # a long one of whose log nothing could be noted
+        (0, None, False),
+    ],
+)
+async def test_what_came_after_the_keepers_last_note_was_written_just_now_while_it_notes(
+    size_bytes: int, last_note: dict[str, Any] | None, is_known: bool
+) -> None:
+    log = b"".join(b"step %d/900 | loss 1.5 | acc 0.5 | tok/s 21000\n" % step for step in range(100))
+    first = {"k": "log", "bt": 40.0, "size": size_bytes} if size_bytes > 0 else {"k": "proc", "bt": 40.0}
+    notes = [first] if size_bytes else []
+    series: dict[str, Series] = {}
+    async with _following(True, series=series, notes=[*notes, *([last_note] if last_note else [])]) as stage:
+        await until_async(lambda: stage.link.follows, _PATIENCE_S)
+        stage.chunk(log, 0)
+        await until_async(lambda: "loss" in series and len(series["loss"]) == 100, _PATIENCE_S)
+
+    assert series["loss"].untimed is not is_known
 
 
 async def test_end_of_a_long_log_is_shown_before_its_beginning_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
