@@ -60,6 +60,11 @@ def test_help_shows_no_command_that_is_not_there_yet() -> None:
         (["status", "--nosuch"], "No such option"),
         (["status", "--timeout", "5x"], "expected 15, 15s, 2m or 1h"),
         (["status", "--timeout", "-1"], "is negative"),
+        (["status", "--timeout", "nan"], "is no duration"),
+        (["status", "--timeout", "infs"], "is no duration"),
+        (["status", "--timeout", "1h30"], "is no duration"),
+        (["status", "--timeout", "1h-30m"], "is no duration"),
+        (["logs", "--since", "inf"], "is no moment"),
         (["wait", "--for", "bogus"], "step=N"),
         (["wait", "--for", "step=x"], "step=N"),
         (["demo", "--fault", "nosuch"], "unknown fault 'nosuch'"),
@@ -97,7 +102,19 @@ def test_json_after_two_dashes_is_no_option() -> None:
     assert call("status", "--", "--json").out == ""
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("15", 15), ("15s", 15), ("2m", 120), ("1h", 3600), ("250ms", 0.25)])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("15", 15),
+        ("15s", 15),
+        ("2m", 120),
+        ("1.5h", 5400),
+        ("250ms", 0.25),
+        ("1h30m", 5400),
+        ("2h 14m", 8040),
+        ("1d2h3m4s5ms", 93784.005),
+    ],
+)
 def test_durations_have_units(text: str, seconds: float) -> None:
     assert Seconds().convert(text, None, None) == seconds
 

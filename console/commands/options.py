@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 JSON = "--json"
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"([0-9]+)(ms|[smhd])")
+_PARTS = re.compile(rf"{_PART.pattern}(?: ?{_PART.pattern})+")
 WAITABLE = ("accepted", "spawned", "cuda", "stepping", "steady", "checkpoint", "exit", "free")
 
 
@@ -56,22 +60,28 @@ class FaultName(click.ParamType[str]):
 
 
 class Seconds(click.ParamType[float]):
-    """`15`, `15s`, `2m` or `1h`: seconds as a float."""
+    """`15`, `15s`, `2m`, `1h` or `1h30m`: seconds as a float."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, (int, float)):
             return float(value)
-        number = value.rstrip("smhd")
-        unit = value[len(number) :] or "s"
+        parts = _PART.findall(value) if _PARTS.fullmatch(value) else [_number_and_unit(value)]
         try:
-            seconds = float(number) * _UNITS_S[unit]
+            seconds = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
         except (ValueError, KeyError):
-            self.fail(f"{value!r} is no duration: expected 15, 15s, 2m or 1h", param, ctx)
+            seconds = math.nan
+        if not math.isfinite(seconds):
+            self.fail(f"{value!r} is no duration: expected 15, 15s, 2m or 1h30m", param, ctx)
         if seconds < 0:
             self.fail(f"{value!r} is negative", param, ctx)
         return seconds
+
+
+def _number_and_unit(text: str) -> tuple[str, str]:
+    number = text.rstrip("smhd")
+    return number, text[len(number) :] or "s"
 
 
 class Moment(click.ParamType[float]):

@@ -21,7 +21,7 @@ from console.headless import output
 from console.reasons import ConsoleError, Exit, Reason
 from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
-from console.state.logquery import ERRORS, Place, Query, typed
+from console.state.logquery import ERRORS, Place, Query, has_signs, typed
 from console.state.stretch import Stretch
 
 _RANGE_BYTES = 256 << 10
@@ -267,7 +267,8 @@ async def _print_found(
         print("\r\x1b[K", end="", file=sys.stderr)
     shown = first if query.errors else list(last)[-count:] if count else []
     if not total:
-        printer.notes.append(f"no line of {output.one_line(os.fspath(place.path))} matches")
+        as_text = f" {query.text} as text: it is no valid expression" if query.literal and has_signs(query.text) else ""
+        printer.notes.append(f"no line of {output.one_line(os.fspath(place.path))} matches{output.one_line(as_text)}")
     elif is_enough and total <= len(shown):
         printer.notes.append("there may be more: -n asks for more")
     elif total > len(shown):
