@@ -27,7 +27,9 @@ class CheckpointLine(msgspec.Struct, frozen=True, gc=False):
     """None where the line names no step."""
 
 
-_WORDS = r"(?:the |a |new |model |training |full |distributed |async |optimizer |sharded |unsharded |final ){0,3}"
+_WORDS = (
+    r"(?:the |a |new |model |training |full |distributed |async |optimizer |(?:un)?sharded |final |HF-compatible ){0,3}"
+)
 _COMPLETED: Final = lazy(
     rf"\b(?:saved|wrote|finished (?:saving|writing)) {_WORDS}(?:checkpoint|ckpt)\b"
     r"|(?:\[(?:checkpoint|ckpt)\]|(?<![\w./-])(?:checkpoint|ckpt):) ?(?:saved|wrote|written)\b"

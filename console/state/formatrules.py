@@ -176,21 +176,23 @@ def parse_duration(text: str) -> float | None:
 
 
 PREFIX: Final = lazy(
-    r"""(?:
+    r"""(?:(?!(?:[Ss]tep|iter|[Ee]poch)\b|\{')(?:
       \s+ | [\ufffd\u2400\ufeff]+ | (?:[-:|]+|>>?)(?=\s)
     # who: ranks of torchrun and of loggers, Ray's processes, labels of srun, mpirun, pdsh, compose and journald
-    | \[?(?:rank|RANK|Rank|default|trainer)[ :]?(?P<rank>\d+)(?:\]:?|\[\d+\]\[\w+\]:|:(?=\s))
+    | [\[(]?(?:rank|RANK|Rank|default|trainer)[ :]?(?P<rank>\d+)(?:[\])]:?|\[\d+\]\[\w+\]:|:(?=\s)|\ \|(?=\s))
     | \((?:[\w.-]+\s)?pid=[^()]{1,60}\)
-    | \d{1,4}:(?=\s) | \[\d{1,4}\]:?(?=\s) | (?!step|iter|epoch|batch)[a-z][\w.-]{0,60}/\d{1,4}(?=\s)
+    | \d{1,4}:(?=\s) | \[(?:R|GPU\ ?)?\d{1,4}\](?::|(?=\s))
     | \[\d{1,4},(?:mpirank:)?\d{1,4}(?:,[\w-]{1,40})?\]<std(?:out|err)>:
     | \[pod/[\w./-]{1,120}\](?=\s) | std(?:out|err)\s[FP](?=\s)
-    | (?!step|iter|epoch|batch|loss)(?=[\w.-]{0,60}\d)[a-z][a-z\d-]{0,60}(?:\.[a-z\d-]{1,60}){0,6}:(?=\s)
+    | (?=[a-z][\w.-]{0,60}(?:[/:]|\s{1,9}\|))(?!step|iter|epoch|batch|loss)(?:
+        (?=[\w.-]{0,60}\d)[a-z][a-z\d-]{0,60}(?:\.[a-z\d-]{1,60}){0,6}:(?=\s) | [a-z][\w.-]{0,60}/\d{1,4}(?=\s)
+      | (?:[a-z][\w-]{0,60}[_-]\d[\w-]{0,60}\s|(?<!\|\ )[a-z][\w-]{0,60}\s\s)\s{0,9}\|(?=\s))
     | \d{1,3}(?:\.\d{1,3}){3}:(?=\s)
-    | (?!step|iter|epoch|batch)[a-z][a-z_-]*[_-]\d+\s{1,9}\|(?=\s)
-    | [A-Z][a-z]{2}\s[\s\d]\d\s\d\d:\d\d:\d\d\s[\w.-]{1,60}\s[\w./-]{1,60}(?:\[\d+\])?:
+    | [A-Z][a-z]{2}\s[\s\d]\d\s\d\d:\d\d:\d\d\s(?!step|iter)[\w.-]{1,60}\s(?!step:)[\w./-]{1,60}(?:\[\d+\])?:
     # when
-    | \[?\d{4}[-/]\d\d[-/]\d\d[T\ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?:\]|:(?=\s))?
-    | \[?\d\d/\d\d/(?:\d{4}|\d\d)[ ]\d\d:\d\d:\d\d(?:[.,]\d+)?\]?
+    | \[?\d{4}[-/]\d\d[-/]\d\d[T\ ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d|\ UTC)?(?:\]|:(?=\s))?
+    | \[?\d\d[/-]\d\d[/-](?:\d{4}|\d\d)[ ]\d\d:\d\d:\d\d(?:[.,]\d+)?\]?
+    | (?:[A-Z]|\[[A-Z])[a-z]{2}\ (?:[A-Z][a-z]{2}\ )?[\ \d]\d\ \d\d:\d\d:\d\d(?:\ \d{4})?\]?(?=\s)
     | \d\d-\d\d\ \d\d:\d\d:\d\d(?=\s)
     | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\ [AP]M)?\]?(?=\s)
     | \[NeMo\ [IW]\ \d{4}-\d\d-\d\d\ [^\]\n]{1,80}\]
@@ -201,17 +203,20 @@ PREFIX: Final = lazy(
     | I\d{4}\ \d\d:\d\d:\d\d\.\d+\s+\d+\s[\w./]{1,90}\.py:\d+\]
     | \[(?:INFO|WARNING|WARN|DEBUG)(?:\|[^\]]{0,80})?\]
     | (?:INFO|WARNING|DEBUG)(?=[\s|]) | (?:INFO|WARNING|DEBUG):(?:[A-Za-z_][\w.]{0,90}:)?
-    | \[[\w.]+\.py:\d+(?::\w+)?\] | [\w.]+\.py:\d+(?=\s) | [\w.]+:\d+(?=\s+>>)
-    | \[(?:titan|deepspeed)\] | root(?=\s[-|])
+    | \[[\w.]+\.py:\d+(?::\w+)?\] | [\w./]+\.py:\d+\]?(?=\s) | [\w.]+:\d+(?=\s+>>)
+    | \[(?:titan|deepspeed|train|trainer|main|dflash)\] | root(?=\s[-|])
+    | [Tt]rain(?:ing)?:?(?=\s\[?[Ss]tep[\s:=]{1,9}\d)
     | \[(?:__main__|[a-z_]\w{0,60}(?:\.\w{1,60}){1,9})(?::\d+)?(?:,\ rank=\d+)?\](?=[\s\[]) | \[PID:\d+\]
     | \[[A-Za-z_]\w{0,60}\](?=\[(?:INFO|WARNING|DEBUG)\])
     | [A-Za-z_]\w{0,60}(?=\s[-|]\s(?:INFO|WARNING|DEBUG)\b)
     | (?!step|iter|epoch|batch)[A-Za-z_]\w{0,60}:[\w<>]{1,60}:\d+(?=\s-\s)
     | (?<=INFO\ )(?!step|iter|epoch|batch|loss)[a-z_]\w{0,60}:(?=\s)
+    | (?<=INFO\ \|\ )(?!step|iter|epoch|batch|loss|train|valid|dev|test)[a-z_]\w{0,60}(?=\s\|\s)
+    | (?<=\[INFO\])\[[a-z_]\w{0,60}\](?=\s)
     | [A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,9}(?:(?=\s[-|]\s)|:(?=\s)|:[\w<>]{1,60}:\d+(?=\s-\s))
     | __main__(?:(?=\s-\s)|:(?:[\w<>]{1,60}:\d+(?=\s-\s))?)
     | [\w.-]+:\d+\s+[\w.]+:\d+\s+(?=INFO)
-    )*""",
+    ))*""",
     re.VERBOSE,
 )
 

@@ -48,6 +48,34 @@ PREFIXES = [
     "\ufffd",
     "\ufeff",
 ]
+STAMPS_AND_NAMES = [
+    "Mar  9 22:41:07 ",
+    "Mon Mar  9 22:41:07 2026 ",
+    "[Mon Mar  9 22:41:07 2026] ",
+    "09-03-2026 22:41:07 ",
+    "2026-03-09 22:41:07 UTC ",
+    "INFO 2026-03-09 22:41:07,004 trainer.py:120] ",
+    "2026-03-09 22:41:07,004 | INFO | pretrain | ",
+    "[2026-03-09 22:41:07,004][INFO][pretrain] ",
+    "[rank 0] ",
+    "(rank 0) ",
+    "Rank 0 | ",
+    "[R0] ",
+    "[GPU 0] ",
+    "[0]:",
+    "llama3-trainer-1  | ",
+    "trainer  | ",
+    "algo-1-x7k2p  | ",
+    "[trainer] ",
+]
+RECORDS = [
+    "step 640/9000 | loss 2.0625 | tok/s 18,000",
+    "{'loss': 2.0625, 'grad_norm': 0.5, 'learning_rate': 3e-05, 'epoch': 0.2}",
+    "iter 640: loss 2.0625, time 250.00ms, mfu 31.07%",
+    "step 640: {'train/loss': 2.0625, 'train/acc': 0.41, 'train/lr': 0.0003}",
+    " iteration  640/ 9000 | consumed samples: 40960 | elapsed time per iteration (ms): 790.0 | lm loss: 2.0625E+00 |",
+    "completed step: 640, seconds: 2.5, TFLOP/s/device: 150.1, Tokens/s/device: 3276.8, loss: 2.0625",
+]
 OWN_STARTS = ("=", "O", "\\", '"', "\r")
 """Banners are known by how they begin."""
 
@@ -84,6 +112,25 @@ def test_what_stands_before_a_record_changes_nothing(prefix: str) -> None:
     ]
 
     assert wrong == []
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_stamps_and_names_before_a_record_change_nothing(record: str) -> None:
+    (plain,) = rows(record.encode())
+
+    wrong = [
+        prefix for prefix in STAMPS_AND_NAMES if list(map(said, rows(f"{prefix}{record}".encode()))) != [said(plain)]
+    ]
+
+    assert plain.loss == 2.0625
+    assert wrong == []
+
+
+@pytest.mark.parametrize("word", ["train: ", "Training: ", "[train] "])
+def test_word_train_before_a_step_changes_nothing(word: str) -> None:
+    (row,) = rows(f"{word}step 640/9000 | loss 2.0625 | tok/s 18,000".encode())
+
+    assert (row.kind, row.step, row.loss, row.tok_s) == (Kind.STEP, 640, 2.0625, 18000.0)
 
 
 WRAPPERS: list[Callable[[str], object]] = [

@@ -1049,6 +1049,11 @@ LINES: dict[str, list[Case]] = {
             "2026-03-09T22:41:07 - 0 - tqdm_loggable.tqdm_logging - tqdm_logging.py:153 - INFO :: Progress on:eval paloma/c4 12it/40it rate:3.0it/s remaining:00:09 elapsed:00:04 postfix:loss=3.1",
             "eval",
         ),
+        Case(
+            "2026-03-09T22:41:07 - 0 - levanter.compat.hf_checkpoints - hf_checkpoints.py:801 - INFO :: Saving HF-compatible checkpoint to gs://b/hf/step-4000",
+            "ckpt",
+            4000,
+        ),
     ],
     "verl": [
         Case(
@@ -1505,5 +1510,9 @@ NOTHING: list[str] = [
     "train:  12%|█▏        | 120/1000 [00:10<01:13, 12.0it/s]",
     "Training:  12%|█▏        | 120/1000 [00:10<01:13, 12.0batch/s, loss=1.5]",
     "ain_fp8_mx/0 Step Time : 9.09s GPU utilization: 663.5MODEL_TFLOP/s/GPU",
+    "[best] step 1200 | loss 1.2 | tok/s 20,000",
+    "GPU 0: step 1840 MHz, loss 0 W",
+    "loss  | step 10 | loss 1.5 | tok/s 20,000",
+    "+ step 640/9000 | loss 2.0625 | tok/s 18,000",
 ]
 """Lines that may stand in a log of training and say nothing about its steps, losses or tokens/s."""
