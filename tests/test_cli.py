@@ -32,7 +32,7 @@ def test_help_imports_neither_screen_nor_ssh(words: list[str]) -> None:
         f"try: cli.main({words!r})\nfinally: print({heavy} & set(sys.modules), file=sys.stderr)"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
 
     assert (done.returncode, done.stderr.strip()) == (0, "set()")
 
@@ -219,7 +219,7 @@ def run(shell_line: str, **env: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "C": command, "PYTHONPATH": str(Path(__file__).parent.parent), **env},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
 

@@ -48,7 +48,7 @@ def test_unpacked_wheel_finds_its_own_stylesheets(wheel: Path, tmp_path: Path) -
         [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); {code}", *_STYLES],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=120,
         check=True,
     )
 

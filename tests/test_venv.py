@@ -24,7 +24,7 @@ def _set_up(folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
         env={"PATH": os.environ["PATH"], **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

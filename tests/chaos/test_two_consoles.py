@@ -92,7 +92,7 @@ def test_of_two_command_lines_at_once_one_restarts_and_the_other_ends_with_its_c
             both = [_command_line(config, tmp_path / f"own{which}") for which in range(2)]
             until(lambda: any(each.poll() is not None for each in both), 60, "one is refused")  # noqa: B023
             hold.unlink()
-            ended = [(each.communicate(timeout=60), each.returncode) for each in both]
+            ended = [(each.communicate(timeout=120), each.returncode) for each in both]
             answers = {code: json.loads(said[0]) for said, code in ended}
 
             assert len(answers) == 2, ended
@@ -104,7 +104,7 @@ def test_of_two_command_lines_at_once_one_restarts_and_the_other_ends_with_its_c
 
 
 def _command_line(config: Path, own: Path) -> subprocess.Popen[str]:
-    words = ["restart", "--config", str(config), "--yes", "--json", "--timeout", "40s"]
+    words = ["restart", "--config", str(config), "--yes", "--json", "--timeout", "90s"]
     variables = {f"XDG_{name}": str(own / name.lower()) for name in ("STATE_HOME", "CACHE_HOME", "DATA_HOME")}
     return subprocess.Popen(
         [sys.executable, "-m", "console.cli", *words],

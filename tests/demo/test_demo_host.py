@@ -187,7 +187,7 @@ def test_serve_lets_another_terminal_in_and_cleans_up(tmp_path: Path, number: si
         until(config.exists, _START_S)
         until(lambda: configfile.load(config).targets)
 
-        done = call("restart", "--config", str(config), "--yes", "--timeout", "40s")
+        done = call("restart", "--config", str(config), "--yes", "--timeout", "90s")
         served.send_signal(number)
         out, err = served.communicate(timeout=_START_S)
     finally:

@@ -91,7 +91,7 @@ class Console:
 
     def restart(self, *words: str) -> Done:
         """Start a fresh run and return what came of it."""
-        return self("restart", "--yes", "--timeout", "40s", *words)
+        return self("restart", "--yes", "--timeout", "90s", *words)
 
     def stepping(self) -> dict[str, Any]:
         """Return the status of a run that steps: that which is there, for a test to which any run will do."""
@@ -105,7 +105,7 @@ class Console:
     def free(self) -> None:
         """End what runs, so that the next test begins with nothing."""
         self.host.inject("none")
-        stopped = self("stop", "--yes", "--timeout", "20s")
+        stopped = self("stop", "--yes", "--timeout", "90s")
         assert stopped.code in (0, 5), stopped
 
 

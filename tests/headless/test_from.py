@@ -48,7 +48,7 @@ def test_plan_with_past_settings_is_carried_out_by_its_id(console: Console) -> N
     assert console.restart("--json").json["ok"]
 
     plan = console("restart", "--plan", "--json", "--from", odd["id"]).json
-    done = console("restart", "--plan-id", plan["plan_id"], "--json", "--timeout", "40s")
+    done = console("restart", "--plan-id", plan["plan_id"], "--json", "--timeout", "90s")
 
     assert done.code == 0, done
     assert plan["from_run"] == odd["run"]
@@ -78,7 +78,7 @@ def test_accepted_and_pending_say_how_long_it_usually_takes(console: Console) ->
     first = console.restart("--json").json
 
     accepted = console("restart", "--yes", "--detach", "--json").json
-    after = console("wait", accepted["id"], "--json", "--timeout", "40s").json
+    after = console("wait", accepted["id"], "--json", "--timeout", "90s").json
     plan = console("restart", "--plan").out
 
     assert first["ok"]

@@ -285,7 +285,7 @@ def test_watch_tells_of_an_end_of_the_run_and_ends_with_it(console: Console, two
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         console("stop", "--yes", "--timeout", "30s")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
 
     events = ndjson(out)
     assert first["type"] == "snapshot"
@@ -301,7 +301,7 @@ def test_a_signal_ends_watch_with_its_last_line(console: Console, number: signal
         assert process.stdout is not None
         process.stdout.readline()
         os.kill(process.pid, number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
 
     end = json.loads(out.splitlines()[-1])
     assert process.returncode == 128 + number, err

@@ -263,7 +263,7 @@ def test_several_consoles_write_into_one_file_that_none_of_them_has_made(path: P
         for first in (0, 25, 50, 75)
     ]
 
-    complaints = [writer.communicate(timeout=60)[1] for writer in writers]
+    complaints = [writer.communicate(timeout=120)[1] for writer in writers]
 
     assert complaints == [""] * 4
     assert len(rows(path)) == 100
@@ -464,7 +464,9 @@ def test_file_of_somebody_else_is_said_and_left_alone() -> None:
         keep(ours, entry(record(1)))
         ours.chmod(0o644)
 
-        told = subprocess.run([sys.executable, "-c", _AS_NOBODY, str(ours)], capture_output=True, text=True, timeout=30)
+        told = subprocess.run(
+            [sys.executable, "-c", _AS_NOBODY, str(ours)], capture_output=True, text=True, timeout=120
+        )
 
         assert f"{ours}: attempt to write a readonly database" in told.stdout, told
         assert [row.id for row in rows(ours)] == ["r-1"]

@@ -153,7 +153,7 @@ def test_two_processes_that_write_the_same_run_at_once_lose_nothing(path: Path) 
         for first in (0, 20)
     ]
 
-    complaints = [writer.communicate(timeout=60)[1] for writer in writers]
+    complaints = [writer.communicate(timeout=120)[1] for writer in writers]
 
     with ledger.opened(path) as book:
         seqs = [row.seq for row in book.entries(PLACE, TARGET)]

@@ -226,7 +226,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def through_nvml(library: Path, state: Path, *arguments: str) -> list[dict[str, Any]]:
     env = {**os.environ, "PATH": "/nonexistent", "LD_LIBRARY_PATH": str(library.parent), "FAKE_NVML_STATE": str(state)}
     done = subprocess.run(
-        [sys.executable, "-c", _DRIVE, *arguments], env=env, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", _DRIVE, *arguments], env=env, capture_output=True, text=True, timeout=120, check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -388,7 +388,7 @@ def test_who_is_on_a_gpu_is_asked_when_its_memory_moves_and_every_few_seconds(li
         env=env,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
 

@@ -74,7 +74,7 @@ def test_every_module_of_the_payload_imports_on_every_python(python: str) -> Non
     text = text.replace("_loader.start(", "_loader.prepare(", 1).partition("_loader.prepare(")[0]
     text += "sys.meta_path.insert(0, _loader.MemoryImporter(_sources))\n" + check
 
-    done = subprocess.run([python, "-I", "-"], input=text.encode(), capture_output=True, timeout=30, check=False)
+    done = subprocess.run([python, "-I", "-"], input=text.encode(), capture_output=True, timeout=120, check=False)
 
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.split()[0] == b"imported"
@@ -83,7 +83,7 @@ def test_every_module_of_the_payload_imports_on_every_python(python: str) -> Non
 def test_a_failing_entry_tells_the_line_that_failed() -> None:
     text = entry_line("agent", "one", "too many") + build_payload()
 
-    done = subprocess.run([pythons()[0], "-I", "-"], input=text, capture_output=True, timeout=30, check=False)
+    done = subprocess.run([pythons()[0], "-I", "-"], input=text, capture_output=True, timeout=120, check=False)
 
     assert done.returncode == 1
     assert b"TypeError" in done.stderr
@@ -138,7 +138,7 @@ def _ran(folder: Path, *flags: str) -> "subprocess.CompletedProcess[bytes]":
     for name, content in zip(("start.py", "start.bin"), loader.program(), strict=True):
         (folder / name).write_bytes(content)
     words = [sys.executable, "-I", *flags, str(folder / "start.py"), "toy"]
-    return subprocess.run(words, capture_output=True, timeout=30, check=False)
+    return subprocess.run(words, capture_output=True, timeout=120, check=False)
 
 
 def _printed(folder: Path, *flags: str) -> bytes:

@@ -25,7 +25,7 @@ def test_cut_between_kill_and_spawn_leaves_one_whole_restart(training: Training)
     first = training.restart()
     training.container.remove("/root/fault")
     config = training.config(stop={"grace_s": 600.0})
-    restart = training.console("restart", "--yes", "--json", "--timeout", "60s", config=config)
+    restart = training.console("restart", "--yes", "--json", "--timeout", "90s", config=config)
     try:
         until(lambda: len(training.run_ids()) == 2, 30, "the second restart is taken")
         (second,) = set(training.run_ids()) - {first.json["id"]}
@@ -38,7 +38,7 @@ def test_cut_between_kill_and_spawn_leaves_one_whole_restart(training: Training)
         assert first.json["pid"] in training.container.processes()
         training.container.run(["kill", "-KILL", str(first.json["pid"])])  # its grace is over
     finally:
-        done = finished(restart, 60)
+        done = finished(restart)
     assert done.code == 0, done
     assert done.json["id"] == second
     assert [each["state"] for each in done.json["stages"]] == ["done"] * 5

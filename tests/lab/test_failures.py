@@ -81,7 +81,7 @@ def test_failed_launch_names_stage_reason_and_evidence(
 
     # However busy the machine is: what ends at once does so before the start is proven, the rest afterwards.
     start_s = 30.0 if stage == "spawned" else 0.3
-    failed = training.cli("restart", "--yes", "--json", "--timeout", "45s", start_s=start_s)
+    failed = training.cli("restart", "--yes", "--json", "--timeout", "90s", start_s=start_s)
 
     told = failed.json
     assert (failed.code, told["exit_code"], told["stage"], told["reason"]) == (code, code, stage, reason), told
@@ -101,7 +101,7 @@ def test_hanging_cuda_is_late_and_left_alone(training: Training) -> None:
     with time_is_up_once_judged(
         restart_command, lambda now: now.stages[3].state is StageState.LATE and now.stages[3].have == 6
     ):
-        late = training.cli("restart", "--yes", "--json", "--timeout", "45s", config=config)
+        late = training.cli("restart", "--yes", "--json", "--timeout", "90s", config=config)
 
     assert (late.code, late.json["exit_code"], late.json["outcome"]) == (20, 20, "late")
     assert (late.json["stage"], late.json["run_alive"]) == ("cuda", True)

@@ -31,7 +31,7 @@ def test_restart_cut_between_kill_and_spawn_is_interrupted_and_the_next_one_work
     until(lambda: not training.mains(), 20, "nothing runs")
 
     status = training.cli("status", "--json", "--check")
-    waited = training.cli("wait", accepted.json["id"], "--json", "--timeout", "20s")
+    waited = training.cli("wait", accepted.json["id"], "--json", "--timeout", "90s")
     restarted = training.restart()
 
     assert (status.json["verdict"], status.json["reason"]) == ("interrupted", "interrupted")

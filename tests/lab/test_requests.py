@@ -15,7 +15,7 @@ def test_second_restart_is_told_the_stage_of_the_first_and_wait_follows_it(train
     accepted = training.cli("restart", "--yes", "--json", "--detach", config=config)
     second = training.cli("restart", "--yes", "--json", config=config)
     training.container.run(["kill", "-KILL", str(first.json["pid"])])  # only now: the second met the first at its work
-    waited = training.cli("wait", accepted.json["id"], "--json", "--timeout", "45s", config=config)
+    waited = training.cli("wait", accepted.json["id"], "--json", "--timeout", "90s", config=config)
 
     assert (accepted.code, accepted.json["outcome"]) == (0, "accepted")
     assert (second.code, second.json["reason"], second.json["exit_code"]) == (4, "restart_under_way", 4)
@@ -31,7 +31,7 @@ def test_plan_id_holds_until_the_world_changes(training: Training) -> None:
     planned = training.cli("restart", "--plan", "--json", "--env", "DFLASH_SPLIT_FC_LAYERS=1")
     assert (planned.code, training.run_ids()) == (0, [])
 
-    done = training.cli("restart", "--plan-id", planned.json["plan_id"], "--json", "--timeout", "45s")
+    done = training.cli("restart", "--plan-id", planned.json["plan_id"], "--json", "--timeout", "90s")
     again = training.cli("restart", "--plan-id", planned.json["plan_id"], "--json")
 
     assert done.code == 0, done
@@ -63,7 +63,7 @@ def test_stop_proves_that_all_are_gone_and_check_says_so_afterwards(training_in_
     running = training.restart()
     unconfirmed = training.cli("stop", "--json")
     healthy = training.cli("status", "--check")
-    waiting = training.console("wait", running.json["id"], "--for", "exit", "--json", "--timeout", "45s")
+    waiting = training.console("wait", running.json["id"], "--for", "exit", "--json", "--timeout", "90s")
     until(lambda: len(training.agents()) == 2, 20, "somebody waits for its end")
 
     stopped = training.cli("stop", "--yes", "--json")

@@ -299,7 +299,7 @@ def _launch(
     training: Training,
     case: Case,
     *words: str,
-    timeout_s: int = 30,
+    timeout_s: int = 60,
     go: bool = False,
     start_s: float | None = None,
     **settings: Setting,
@@ -436,7 +436,7 @@ def _killed_by_the_kernel(case: Case, scene: Scene) -> None:
         mode=0o755,
     )
     config = training.config(host_helper=False)  # what is known from inside alone
-    with _restarting(training, "--timeout", "40s", config=config) as restart, ExitStack() as afterwards:
+    with _restarting(training, "--timeout", "90s", config=config) as restart, ExitStack() as afterwards:
         pid = until(lambda: _running(training), 30, "it loads")
         assert pid is not None
         _limit_memory(container.outside(pid), 64 << 20, container.number, afterwards)
@@ -606,7 +606,7 @@ def _no_gpu(case: Case, scene: Scene) -> None:
     training.fault("cuda-hang:0")
     config = training.config(deadlines={"cuda": 1.0})
     with time_is_up_once_judged(restart_command, lambda now: now.stages[3].state is StageState.LATE):
-        done = training.cli("restart", "--yes", "--json", "--timeout", "30s", config=config)
+        done = training.cli("restart", "--yes", "--json", "--timeout", "90s", config=config)
     assert (done.code, done.json["exit_code"], done.json["stage"]) == (case.code, case.code, case.stage), done
     assert done.json["reason"] == case.reason
     cuda = done.stage("cuda")
@@ -682,7 +682,7 @@ def _two_at_once(case: Case, scene: Scene) -> None:
     config = training.config()
     # Both confirm the same plan: on a busy machine one command line may begin when the other's run steps already.
     plan = training.cli("restart", "--plan", "--json", config=config).json["plan_id"]
-    words = ("restart", "--plan-id", plan, "--json", "--timeout", "30s")
+    words = ("restart", "--plan-id", plan, "--json", "--timeout", "90s")
     both = [training.console(*words, config=config) for _ in range(2)]
     first, second = sorted((finished(each) for each in both), key=lambda done: done.code)
     assert first.code == 0, (first, second)

@@ -239,7 +239,9 @@ class Training:
         """The folders of the console, whoever's the host is."""
         return {f"XDG_{name}": str(self.folder / name.lower()) for name in ("STATE_HOME", "CACHE_HOME", "RUNTIME_DIR")}
 
-    def cli(self, *words: str, config: Path | None = None, timeout_s: float = 60, start_s: float | None = None) -> Done:
+    def cli(
+        self, *words: str, config: Path | None = None, timeout_s: float = 120, start_s: float | None = None
+    ) -> Done:
         """Run the command line to its end; `start_s` is the age at which a start is proven for it.
 
         In this process where no event loop runs: to import everything takes as long as the rest of most commands.
@@ -257,7 +259,7 @@ class Training:
 
     def restart(self, *words: str, config: Path | None = None) -> Done:
         """Restart until stepping, which must be reached."""
-        done = self.cli("restart", "--yes", "--json", "--timeout", "45s", *words, config=config)
+        done = self.cli("restart", "--yes", "--json", "--timeout", "90s", *words, config=config)
         assert done.code == 0, done
         return done
 
@@ -295,7 +297,7 @@ def _ended_after(timeout_s: float, words: Sequence[str]) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def finished(console: subprocess.Popen[str], timeout_s: float = 60) -> Done:
+def finished(console: subprocess.Popen[str], timeout_s: float = 120) -> Done:
     """Wait for the end of a started command line; one that doesn't end is killed and is a failure."""
     with console:
         try:

@@ -75,7 +75,7 @@ def _is_fit(python: str) -> bool | None:
     """None where it does not start: a version manager's shims stand on the PATH for versions that aren't there."""
     test = "import sys; print(sys.version_info >= (3, 8))"
     try:
-        done = subprocess.run([python, "-c", test], check=False, capture_output=True, text=True, timeout=20)
+        done = subprocess.run([python, "-c", test], check=False, capture_output=True, text=True, timeout=120)
     except OSError:
         return None
     return {"True": True, "False": False}.get(done.stdout.strip())
