@@ -205,11 +205,12 @@ PREFIX: Final = lazy(
     | (?:INFO|WARNING|DEBUG)(?=[\s|]) | (?:INFO|WARNING|DEBUG):(?:[A-Za-z_][\w.]{0,90}:)?
     | \[[\w.]+\.py:\d+(?::\w+)?\] | [\w./]+\.py:\d+\]?(?=\s) | [\w.]+:\d+(?=\s+>>)
     | \[(?:titan|deepspeed|train|trainer|main|dflash)\] | root(?=\s[-|])
+    | \[(?!val|eval|test|best|drafter|target|worker)[a-z][\w.-]{0,60}-\d{1,4}\](?=\s)
     | [Tt]rain(?:ing)?:?(?=\s\[?[Ss]tep[\s:=]{1,9}\d)
     | \[(?:__main__|[a-z_]\w{0,60}(?:\.\w{1,60}){1,9})(?::\d+)?(?:,\ rank=\d+)?\](?=[\s\[]) | \[PID:\d+\]
     | \[[A-Za-z_]\w{0,60}\](?=\[(?:INFO|WARNING|DEBUG)\])
     | [A-Za-z_]\w{0,60}(?=\s[-|]\s(?:INFO|WARNING|DEBUG)\b)
-    | (?!step|iter|epoch|batch)[A-Za-z_]\w{0,60}:[\w<>]{1,60}:\d+(?=\s-\s)
+    | [A-Za-z_]\w{0,60}:[\w<>]{1,60}:\d+(?=\s-\s)
     | (?<=INFO\ )(?!step|iter|epoch|batch|loss)[a-z_]\w{0,60}:(?=\s)
     | (?<=INFO\ \|\ )(?!step|iter|epoch|batch|loss|train|valid|dev|test)[a-z_]\w{0,60}(?=\s\|\s)
     | (?<=\[INFO\])\[[a-z_]\w{0,60}\](?=\s)

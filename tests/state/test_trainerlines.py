@@ -67,6 +67,7 @@ STAMPS_AND_NAMES = [
     "trainer  | ",
     "algo-1-x7k2p  | ",
     "[trainer] ",
+    "[my-sft-job-1] ",
 ]
 RECORDS = [
     "step 640/9000 | loss 2.0625 | tok/s 18,000",

@@ -345,6 +345,14 @@ LINES: dict[str, list[Case]] = {
         Case("for step in range(train_steps + 1):", "other"),
         Case("peak memory allocated: 39241 MiB reserved: 40016 MiB", "other"),
         Case("step:9/1395 train_time:nanms step_avg:nanms", "step", 9),
+        Case(
+            "step:1000/20000 val_loss:2.3125 val_bpb:1.3629 train_time:334849ms step_avg:334.85ms",
+            "eval",
+            1000,
+            2.3125,
+        ),
+        Case("step:12/20000 train_loss:6.5 lr:0.04 train_time:4012ms step_avg:334.85ms", "step", 12, 6.5),
+        Case("stopping_early: wallclock_cap train_time:480102ms step:1434/20000", "other"),
     ],
     "hf-trainer": [
         Case("{'loss': 11.25, 'grad_norm': 3.0, 'learning_rate': 0.0, 'epoch': 0}", "step", None, 11.25),
@@ -684,6 +692,12 @@ LINES: dict[str, list[Case]] = {
             "Epoch 0, global step 250: 'val/loss' reached 3.12000 (best 3.12000), saving model to '/x/checkpoints/last-v1.ckpt' as top 2",
             "ckpt",
             250,
+        ),
+        Case(
+            "Epoch 9: 100%|███████| 860/860 [00:05<00:00, 162.25it/s, v_num=1, train_loss_step=1.375, valid_loss_epoch=1.520]`Trainer.fit` stopped: `max_epochs=10` reached.",
+            "step",
+            860,
+            1.375,
         ),
     ],
     "composer": [
@@ -1514,5 +1528,6 @@ NOTHING: list[str] = [
     "GPU 0: step 1840 MHz, loss 0 W",
     "loss  | step 10 | loss 1.5 | tok/s 20,000",
     "+ step 640/9000 | loss 2.0625 | tok/s 18,000",
+    "[val-1] step 1200 | loss 1.2 | tok/s 20,000",
 ]
 """Lines that may stand in a log of training and say nothing about its steps, losses or tokens/s."""

@@ -335,11 +335,14 @@ FORMATS: Final[tuple[Format, ...]] = (
             Rule(
                 kind=Kind.STEP,
                 head=Lazy(
-                    rf"step:{STEP_OF} (?:train_loss:{NAMED_LOSS} )?"
+                    rf"step:{STEP_OF} (?:train_loss:{NAMED_LOSS} )?(?:(?!val_)\w+:[\w.+-]{{1,30}} ){{0,4}}?"
                     r"train_time:(?:(?P<train_ms>[\d.]+)ms|[\d.]+s|nanms) step_avg:"
                 ),
             ),
-            Rule(kind=Kind.EVAL, head=Lazy(rf"step:{STEP_OF} val_loss:{NAMED_LOSS} train_time:")),
+            Rule(
+                kind=Kind.EVAL,
+                head=Lazy(rf"step:{STEP_OF} val_loss:{NAMED_LOSS}(?: \w+:[\w.+-]{{1,30}}){{0,4}} train_time:"),
+            ),
         ),
         samples=(
             ("step:77/1500 train_time:9900ms step_avg:128.57ms", {"kind": "step", "step": 77, "loss": None}),
