@@ -17,6 +17,7 @@ from console.state.lazy import lazy
 MAX_CHARS: Final = 4096
 """Characters of one line that are kept; the rest is counted, not stored."""
 KEEP_BYTES: Final = 4 * MAX_CHARS  # UTF-8 needs at most four bytes a character
+_CUT: Final = " line cut]"
 NUL_RUN: Final = 8
 """From this many leading NULs on (the hole that copytruncate leaves) they become a line of their own."""
 
@@ -80,7 +81,12 @@ def _shorten(data: bytes, size_bytes: int) -> str:
     if size_bytes <= len(data) and len(text) <= MAX_CHARS:
         return text
     head = text[:MAX_CHARS].rstrip("\ufffd") if size_bytes > len(data) else text[:MAX_CHARS]
-    return f"{head} … [{_size(size_bytes)} line cut]"
+    return f"{head} … [{_size(size_bytes)}{_CUT}"
+
+
+def is_cut(text: str) -> bool:
+    """Whether the end of a line is not in its text."""
+    return text.endswith(_CUT)
 
 
 def cut_line(head: bytes, tail: bytes, offset: int, end_offset: int, at: float) -> list[RawLine]:

@@ -129,6 +129,11 @@ class Hits:
             return self._offsets[index - 1] if index and offset <= self.known_to else None
         return self._offsets[index] if index < len(self._offsets) else None
 
+    def none_begins_before(self, offset: int) -> int:
+        """Return up to where no other hit's line begins from an offset on, as far as was counted."""
+        index = bisect_left(self._offsets, offset)
+        return self._offsets[index] if index < len(self._offsets) else max(offset, self.known_to)
+
     def line_number(self, offset: int) -> int | None:
         """Return the line number, from 1, of a hit whose line starts at an offset."""
         index = bisect_left(self._offsets, offset)

@@ -40,6 +40,11 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int = 0
     """Lines of what was looked at that are hidden, and so are not among `lines`."""
 
+    def line_end(self, index: int) -> int:
+        """Return where the line of the file ends in which one of `lines` stands, as far as it came."""
+        last = next((at for at in range(index, len(self.lines)) if self.breaks[at]), len(self.lines) - 1)
+        return self.lines[last].end_offset
+
 
 def cut(pieces: Iterable[Piece], raw: bytes, at: float) -> tuple[list[RawLine], list[int], list[int]]:
     """Cut the bytes of pieces into lines without the overwritten states of bars; return them, breaks and befores."""

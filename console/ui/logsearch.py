@@ -5,9 +5,12 @@ It moves the view by what the view offers for that, never by itself. Workers run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from itertools import takewhile
+from typing import NamedTuple
 
 from console.state.linekind import LineKind
+from console.state.lines import is_cut
 from console.state.logbuffer import Entry, EntryKind
 from console.state.logquery import Hits, Query
 from console.state.logwindow import Window
@@ -19,6 +22,14 @@ _COUNTS_KEPT = 4
 _NOT_FOUND, _NOT_HERE = "not found", "not found here"
 _NEAR = 50
 """Entries that the line of a hit may be cut into."""
+
+
+class _Edge(NamedTuple):
+    """A place in the file beyond which what is here doesn't tell where hits are."""
+
+    offset: int
+    is_before_it: bool = False
+    """What is here of the file goes on behind it."""
 
 
 class LogSearch:
@@ -88,9 +99,16 @@ class LogSearch:
         self._is_unsure = False
         here = self._view.tail_or_window
         entries = here.entries
-        found = self._local_hit(self._beyond(here, back=back, again=again), query)
+        beyond = tuple(self._beyond(here, back=back, again=again))
+        nearest = self._local_hit(beyond, query)
+        edge = self._far_edge(here, takewhile(lambda entry: entry is not nearest, beyond), back=back)
+        found = None
+        if edge is not None and (nearest is None or edge.is_before_it):
+            found = await self._scan(query, edge.offset, back=back)
         if found is None:
-            found = await self._far_hit(query, entries[here.file_from :], back=back)
+            found = nearest
+        if found is None:
+            found = await self._scan(query, -1 if back else 0, back=back)
         if found is None:
             found = self._local_hit(reversed(entries) if back else entries, query)
         self._progress = "" if found is not None else _NOT_HERE if self._is_unsure else _NOT_FOUND
@@ -121,43 +139,56 @@ class LogSearch:
 
     def _matcher(self, query: Query) -> Callable[[Entry], bool]:
         """Return what tells whether an entry is a hit that the filter lets through. It raises: SlowQuery."""
-        sieve, patterns = self._view.sieve, self._view.patterns
-        if query.errors:
-            found: Callable[[Entry], bool] = lambda entry: sieve.kind(entry) is LineKind.ERROR  # noqa: E731
-        else:
-            finds = patterns.finder(query)
-            found = lambda entry: finds(entry.text)  # noqa: E731
-        if sieve.only is None:
+        found, only = self._finder(query), self._view.sieve.only
+        if only is None:
             return found
-        passes = patterns.finder(sieve.only)
+        passes = self._view.patterns.finder(only)
         return lambda entry: passes(entry.text) and found(entry)
 
-    async def _far_hit(self, query: Query, entries: Sequence[Entry], *, back: bool) -> Entry | None:
-        """Ask the host beyond what is here, then from the other end on."""
-        if self._view.file.place is None:
-            self._is_unsure = True
-            return None
-        offsets = [entry.offset for entry in entries if entry.offset is not None]
-        ends = [entry.end_offset for entry in entries if entry.end_offset is not None]
-        edge = -1 if not offsets else offsets[0] if back else max(ends, default=0)
-        if edge >= 0 and (hit := await self._scan(query, edge, back=back)) is not None:
-            return hit
-        return await self._scan(query, -1 if back else 0, back=back)
+    def _finder(self, query: Query) -> Callable[[Entry], bool]:
+        """Return what tells whether a query is found in what is shown of an entry. It raises: SlowQuery."""
+        if query.errors:
+            return lambda entry: self._view.sieve.kind(entry) is LineKind.ERROR
+        finds = self._view.patterns.finder(query)
+        return lambda entry: finds(entry.text)
+
+    @staticmethod
+    def _far_edge(here: Window, passed: Iterable[Entry], *, back: bool) -> _Edge | None:
+        """Return from where on only the host can tell where the next hit is; None where nothing of the file is here.
+
+        `passed`: what is here and shows no hit. It may hold one all the same: a line that is cut, or a bar's state that
+        was written over.
+        """
+        of_file = {id(entry) for entry in here.entries[here.file_from :]}
+        for entry in passed:
+            offset = entry.end_offset if back else entry.offset
+            if offset is not None and id(entry) in of_file and (entry.cr or is_cut(entry.text)):
+                return _Edge(offset, is_before_it=True)
+        offsets = [entry.offset for entry in here.entries[here.file_from :] if entry.offset is not None]
+        ends = [entry.end_offset for entry in here.entries[here.file_from :] if entry.end_offset is not None]
+        return _Edge(offsets[0] if back else max(ends, default=0)) if offsets else None
 
     async def _scan(self, query: Query, offset: int, *, back: bool) -> Entry | None:
         """Ask the host from an offset on to the end of the file in that direction; what was counted is known."""
         view = self._view
+        if view.file.place is None:
+            self._is_unsure = True
+            return None
         passes = view.patterns.finder(view.sieve.only) if view.sieve.only is not None else None
         hits = self._hits_of(query) if passes is None else None
         known = hits.next_from(offset, back=back) if hits is not None and offset >= 0 else None
-        if known is not None and (hit := await self._entry_at(query, known)) is not None:
-            return hit
+        if hits is not None and known is not None:
+            hit = await self._entry_at(query, known, hits.none_begins_before(known + 1))
+            if hit is not None:
+                return hit
         limit = 1 if passes is None else FILTERED_LINES
         while (found := await view.file.look_for(query, offset, back=back, limit=limit)) is not None:
-            lines = reversed(found.lines) if back else iter(found.lines)
-            passing = next((line for line in lines if passes is None or passes(line.text)), None)
-            if passing is not None and (hit := await self._entry_at(query, passing.offset)) is not None:
-                return hit
+            order = reversed(range(len(found.lines))) if back else range(len(found.lines))
+            at = next((index for index in order if passes is None or passes(found.lines[index].text)), None)
+            if at is not None:
+                hit = await self._entry_at(query, found.lines[at].offset, found.line_end(at))
+                if hit is not None:
+                    return hit
             if found.end in (found.begin, 0 if back else found.size_bytes):
                 return None
             offset = found.end
@@ -166,9 +197,9 @@ class LogSearch:
         self._is_unsure = True
         return None
 
-    async def _entry_at(self, query: Query, offset: int) -> Entry | None:
-        """Load what stands around a hit and return its entry."""
-        near = await self._view.entries_from(offset, _NEAR)
+    async def _entry_at(self, query: Query, offset: int, end: int) -> Entry | None:
+        """Load what stands around a hit and return its entry; what begins at `end` is none of its line."""
+        near = [entry for entry in await self._view.entries_from(offset, _NEAR) if (entry.offset or 0) < end]
         if not near:
             return None
         matches = self._matcher(query)
@@ -251,4 +282,11 @@ class LogSearch:
             total = f"{hits.total:,}{'…' if self._counting == query else '' if hits.is_whole else '+'}"
         if is_gone:
             return f"{word} gone, {total} in the file"
-        return f"{word} {rank:,} of {total}" if rank else f"{total} {word}{'' if total == '1' else 's'}"
+        if cursor is None or rank is None:
+            return f"{total} {word}{'' if total == '1' else 's'}"
+        return f"{word} {rank:,} of {total}{'' if self._finder(query)(cursor) else f', {_why_unseen(cursor)}'}"
+
+
+def _why_unseen(hit: Entry) -> str:
+    """Why a line of which the host says that it is a hit doesn't show it."""
+    return "cut off" if is_cut(hit.text) else "written over" if hit.cr else "not shown"

@@ -84,6 +84,50 @@ async def test_in_a_log_whose_name_is_not_known_nothing_is_called_absent(tmp_pat
     assert search.label == "/no such text  not found here"
 
 
+async def test_of_a_hit_that_is_not_shown_it_is_said_why(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("a start\n" + "x" * 3_000_000 + " needle\n" + "bar 1\rneedle 2\rbar 3\n" + "a needle\n")
+    view = view_of(path, kept_bytes=len("a needle\n") + 1)
+    search, query = searched(view), typed("needle")
+    said = []
+
+    for _ in range(3):
+        assert await search.find(query, back=True)
+        await search.count(query)
+        said.append(search.label)
+
+    assert said == [
+        "/needle  hit 3 of 3",
+        "/needle  hit 2 of 3, written over",
+        "/needle  hit 1 of 3, cut off",
+    ]
+
+
+async def test_what_is_not_shown_of_lines_that_are_here_is_looked_through_by_the_host(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("needle 0\nbar 1\rneedle 1\rbar 2\nneedle 2\nbar 3\rbar 4\nneedle 3\nits end\n")
+    view = view_of(path, kept_bytes=1 << 20)
+    search, query = searched(view), typed("needle")
+    logs = view.file.logs
+    found = []
+
+    for back in (*[True] * 4, *[False] * 4):
+        assert await search.find(query, back=back)
+        assert view.cursor is not None
+        found.append(view.cursor.text)
+    assert found == ["needle 3", "needle 2", "bar 2", "needle 0", "bar 2", "needle 2", "needle 3", "needle 0"]
+
+    view.file.logs = fixtures.NoLogs()
+    view.follow()
+    found = []
+    for _ in range(3):
+        assert await search.find(query, back=True)
+        assert view.cursor is not None
+        found.append(view.cursor.text)
+    view.file.logs = logs
+    assert found == ["needle 3", "needle 2", "needle 0"]
+
+
 async def test_the_number_of_hits_is_not_said_like_the_place_of_one(tmp_path: Path) -> None:
     path = tmp_path / "log"
     written(path, 300)
