@@ -257,6 +257,18 @@ class Training:
             done = call(*words, "--config", str(config or self.config()))
         return Done(done.code, done.out, done.err)
 
+    def shows_times_of(self, launched: Done, config: Path | None = None) -> None:
+        """Wait until a fresh console shows a launch's times as they were told then.
+
+        A single look is as wrong as the host's first word was late, on a busy machine by more than a second.
+        """
+
+        def are_told() -> bool:
+            shown = self.cli("status", "--json", config=config).json["stages"]
+            return moved_by(launched.json["stages"], shown) <= 1.0
+
+        until(are_told, 60, "the original times")
+
     def restart(self, *words: str, config: Path | None = None) -> Done:
         """Restart until stepping, which must be reached."""
         done = self.cli("restart", "--yes", "--json", "--timeout", "90s", *words, config=config)
