@@ -23,7 +23,10 @@ _SHAPES: Final[tuple[tuple[str, str], ...]] = (
     ("Compiling", r"(?:the )?(?:model|kernels|each|model's)\b"),
     ("compiling", r"the model\b"),
     ("Initialized", r"(?:distributed|process group|rank|torch|model|optimizer|trainer|tokenizer)\b"),
-    ("Initializing", r"(?:distributed|process group|torch|a new model|model|optimizer|trainer|tokenizer|data)\b"),
+    (
+        "Initializing",
+        r"(?:distributed|process group|torch|a new model|model|optimizer|trainer|tokenizer|data|TorchBackend)\b",
+    ),
     ("initialized", r"(?:distributed|tensor|model parallel)\b"),
     ("initializing", r"(?:distributed|torch distributed|tensor|model)\b"),
     ("Resolved", r"config\b"),
@@ -35,11 +38,19 @@ _SHAPES: Final[tuple[tuple[str, str], ...]] = (
     ("world_size:", r"\d"),
     ("Run", r"name: "),
     ("Using", r"(?:seed|device|world size|random seed|data ?type|dtype|precision|bf16|fp16|flash|\d+ GPUs?)\b"),
+    ("Using", r"(?:auto half precision|\w+ Automatic Mixed Precision|provided total_steps)\b"),
+    ("Mixed", r"precision training\b"),
+    ("Overriding:", r"\w+ = "),
+    ("Overriding", r"config with\b"),
+    ("Process", r"rank: \d"),
+    ("All", r"distributed processes registered"),
+    ("Size", r"of (?:train|val) dataloader: \d"),
+    ("dataset", r"len(?:gth)?:? ?\d"),
     ("using", r"(?:world size|bfloat16|fp16|device|fused AdamW|torch)\b"),
     ("Seed", r"set to|: "),
     ("Global", r"(?:batch size|seed set)\b"),
     ("Model", r"(?:is initialized|parameters|has|initialized|built|created|size|loaded with|\S+ \S+ size:)"),
-    ("Number", r"of (?:\w+ ){0,3}(?:parameters|samples|examples|steps|GPUs|devices|workers)\b"),
+    ("Number", r"of (?:[\w-]+ ){0,3}(?:parameters|samples|examples|steps|GPUs|devices|workers)\b"),
     ("number", r"of parameters|parameters:"),
     ("num", r"(?:non-)?decayed parameter tensors|\. ?\w+ ?\w* ?(?:model )?params"),
     ("num.", r"(?:shared|expert|trainable|model)\b.*params"),
@@ -57,14 +68,18 @@ _SHAPES: Final[tuple[tuple[str, str], ...]] = (
     ("Memory", r"stats after (?:model|optimizer) init"),
     ("Optimizer", r"(?:is |was )?(?:initialized|created|:)|: "),
     ("Loss", r"is initialized"),
+    ("Tokenizer", r"is initialized"),
     ("Learning", r"rate scheduler is initialized"),
     ("Logging", r"to \S"),
     ("Setting", r"(?:manual seed|up (?:the )?(?:model|data|optimizer|trainer|distributed)|training iterations)\b"),
-    ("setting", r"training (?:iterations|data)\b"),
+    ("setting", r"training (?:iterations|data)\b|random seeds to \d"),
+    ("learning", r"rate decay style: "),
+    ("arguments", r"-{8,}$"),
+    ("end", r"of arguments -{8,}$"),
     ("warmup", r"(?:steps|iterations)\b"),
     # Trainers
     ("CUDA", r"capacity: "),
-    ("Building", r"\d-D device mesh\b|(?:the )?(?:model|dataset|tokenizer|\S+ with)\b(?!.*wheel)"),
+    ("Building", r"\d-D device mesh\b|(?:the )?(?:model|dataset|(?:\w+ )?tokenizer|\S+ (?:\S+ )?with)\b(?!.*wheel)"),
     ("Peak", r"FLOPS used\b"),
     ("Applied", r"(?:\w+ ){1,4}(?:to the model|parallelism)\b|\S+ to the model"),
     ("Preparing", r"\S+ dataset\b"),
@@ -81,6 +96,10 @@ _SHAPES: Final[tuple[tuple[str, str], ...]] = (
     ("Num_devices:", r"\d"),
     ("Memstats:", r"After params"),
     ("*****", r"Running training"),
+    ("DeepSpeed", r"(?:Final|Basic|Flops|info)\b"),
+    ("Experiments", r"will be logged at "),
+    ("Auto-calculated", r"total_steps: \d"),
+    ("Starting:", r"num_steps=\d"),
     ("==((====))==", r""),
     ("\\\\", r"/\|"),
     ("O^O/", r""),
@@ -116,10 +135,13 @@ _SHAPES: Final[tuple[tuple[str, str], ...]] = (
 """First word of the record, and what must follow it."""
 
 _ANYWHERE: Final = Lazy(
-    r"Namespace\(\w+=|[A-Za-z][\w-]{1,60} \.{3,} +\S|-{8,} (?:end of )?arguments -{8,}"
-    r"|\w[\w ]{0,40}\| [\w./,-]{1,60} +\|$"  # a table of two columns, as llm.c prints it
+    r"Namespace\(\w+=|[A-Za-z][\w-]{1,60} \.{2,} +\S"
+    r"|\w[\w ]{0,40}\| [\w./, -]{1,60}  \|$"  # a table of two columns, as llm.c prints it
+    # what Lightning prints beneath its table
+    r"|[\d.]+ [KMBT ] +(?:(?:Non-t|T)rainable|Total) params$|[\d.]+ +Total estimated model params size \(MB\)$"
 )
-_STARTS: Final = ("Namespace(", "----")
+_STARTS: Final = ("Namespace(",)
+_ENDS: Final = ("|", " params", " (MB)")
 _SEQ_LEN: Final = Lazy(rf"\b(?:max_)?seq(?:uence)?_len(?:gth)?=(?P<seq_len>{INT})\b")
 
 STARTUP: Final = Format(name="start-up", title="what a program says before it trains", literals=(), rules=())
@@ -147,7 +169,7 @@ def read_startup(text: str, start: int) -> Reading | None:
         after = text.index(word, start) + len(word)
         if any(shape.match(text, after) for shape in shapes):
             return Reading(_RULE, {}, {}, None)
-    if (word.startswith(_STARTS) or " ..." in text[start : start + 70] or text.endswith("|")) and _ANYWHERE.match(
+    if (word.startswith(_STARTS) or " .." in text[start : start + 70] or text.endswith(_ENDS)) and _ANYWHERE.match(
         text, start
     ):
         fields: dict[str, float] = {}

@@ -120,6 +120,11 @@ LINES: dict[str, list[Case]] = {
             8.125,
         ),
         Case(" validation loss at iteration 200 | LM loss: 3.125E+00 | LM PPL: 2.276E+01", "eval", 200, 3.125),
+        Case("------------------------ arguments ------------------------", "header"),
+        Case("-------------------- end of arguments ---------------------", "header"),
+        Case("> setting random seeds to 1234 ...", "header"),
+        Case("> learning rate decay style: cosine", "header"),
+        Case("------------------------------------------------------------", "other"),
     ],
     "nemo": [
         Case(
@@ -221,6 +226,7 @@ LINES: dict[str, list[Case]] = {
             3.0625,
         ),
         Case("bs_128gbs/0 Training epoch 0, iteration 10/14 | lr: 1e-06 | train_loss: 11.5", "step", 10, 11.5),
+        Case("[NeMo I 2026-03-09 22:41:07 nemo_logging:393] Experiments will be logged at /results/a", "header"),
     ],
     "torchtitan": [
         Case(
@@ -296,6 +302,18 @@ LINES: dict[str, list[Case]] = {
             "other",
         ),
         Case("[titan] 2026-03-09 22:46:00,104 - root - INFO - Sleeping 2 seconds for other ranks to complete", "other"),
+        Case(
+            "[titan] 2026-03-09 22:40:50,104 - root - INFO - Building llama3 8B with TransformerModelArgs(dim=4096, n_layers=32)",
+            "header",
+        ),
+        Case(
+            "[titan] 2026-03-09 22:40:50,104 - root - INFO - Building tiktoken tokenizer locally from assets/tokenizer.model",
+            "header",
+        ),
+        Case(
+            "[titan] 2026-03-09 22:40:50,104 - root - INFO - Mixed precision training is handled by fully_shard",
+            "header",
+        ),
     ],
     "nanogpt": [
         Case("iter 0: loss 10.9886, time 41234.56ms, mfu -100.00%", "step", 0, 10.9886),
@@ -330,6 +348,7 @@ LINES: dict[str, list[Case]] = {
         ),
         Case("validation loss: 3.2912", "eval", None, 3.2912),
         Case("Step 00000 | Validation loss: 3.250000", "eval", 0, 3.25),
+        Case("Overriding: batch_size = 12", "header"),
     ],
     "modded-nanogpt": [
         Case("step:0/1750 val_loss:10.8258 train_time:0ms step_avg:0.03ms", "eval", 0, 10.8258),
@@ -563,6 +582,10 @@ LINES: dict[str, list[Case]] = {
             10,
             2.05,
         ),
+        Case(
+            "[INFO|2026-03-09 22:41:07] llamafactory.hparams.parser:143 >> Process rank: 0, world size: 8, device: cuda:0",
+            "header",
+        ),
     ],
     "unsloth": [
         Case("==((====))==  Unsloth 2026.3.1: Fast Llama patching. Transformers: 5.1.0.", "header"),
@@ -640,6 +663,15 @@ LINES: dict[str, list[Case]] = {
             "ckpt",
             1200,
         ),
+        Case("[2026-03-09 22:41:07,004] [INFO] [config.py:997:print]   gradient_accumulation_steps .. 4", "header"),
+        Case(
+            "[2026-03-09 22:41:07,004] [INFO] [comm.py:683:init_distributed] Initializing TorchBackend in DeepSpeed with backend nccl",
+            "header",
+        ),
+        Case(
+            "[2026-03-09 22:41:07,004] [INFO] [logging.py:96:log_dist] [Rank 0] DeepSpeed Final Optimizer = FusedAdam",
+            "header",
+        ),
     ],
     "lightning": [
         Case("Validation: |          | 3/? [00:01<00:00,  2.10it/s]", "eval"),
@@ -699,6 +731,10 @@ LINES: dict[str, list[Case]] = {
             860,
             1.375,
         ),
+        Case("Using bfloat16 Automatic Mixed Precision (AMP)", "header"),
+        Case("All distributed processes registered. Starting with 8 processes", "header"),
+        Case("124 M     Trainable params", "header"),
+        Case("497.759   Total estimated model params size (MB)", "header"),
     ],
     "composer": [
         Case(
@@ -785,6 +821,7 @@ LINES: dict[str, list[Case]] = {
         Case("Map (num_proc=16):   3%|▎         | 90/3000 [00:01<00:40, 72.10 examples/s]", "other"),
         Case("Eval - Epoch 2 [3/10], position 0,  Acc: 0.63", "eval"),
         Case("Training:   1%|          | 64/9000 [00:13<30:16,  4.92step/s, loss=9.062, acc=0.011]", "step", 64, 9.062),
+        Case("Auto-calculated total_steps: 9000 (num_epochs=10 * steps_per_epoch=900)", "header"),
     ],
     "dflash-training": [
         Case("Epoch 1 | Step 70/9000 | Loss 1.5 | Acc 0.41 | LR 3.00e-04 | Grad 0.5 | Elapsed 8.5s", "step", 70, 1.5),
@@ -853,6 +890,10 @@ LINES: dict[str, list[Case]] = {
             "eval",
             9000,
             1.3125,
+        ),
+        Case(
+            "[2026-03-09 22:41:07] loop.py:170 INFO Starting: num_steps=9000, num_epochs=2, steps_per_epoch=4500",
+            "header",
         ),
     ],
     "speculators": [
@@ -1109,6 +1150,8 @@ LINES: dict[str, list[Case]] = {
             "ckpt",
             80,
         ),
+        Case("(TaskRunner pid=4121) Size of train dataloader: 145, Size of val dataloader: 1", "header"),
+        Case("(TaskRunner pid=4121) dataset len: 7473", "header"),
     ],
     "fairseq": [
         Case(
@@ -1285,6 +1328,10 @@ LINES: dict[str, list[Case]] = {
             "2026-03-09 22:41:07.004\tnode7:0\tolmo.train:1310\tINFO\tSaving final unsharded model checkpoint...",
             "ckpt",
         ),
+        Case(
+            "2026-03-09 22:41:07.004\tnode7:0\ttrain:155\tINFO\tNumber of non-embedding parameters: 6,682,124,288",
+            "header",
+        ),
     ],
     "torchtune": [
         Case("2|1250|Loss: 0.25:  25%|██▌       | 250/1000 [05:00<15:00,  1.20s/it]", "step", 1250, 0.25),
@@ -1326,6 +1373,7 @@ LINES: dict[str, list[Case]] = {
         ),
         Case("INFO:torchtune.utils._logging: Profiling disabled.", "other"),
         Case("Step 12 | loss:nan lr:2e-05 tokens_per_second_per_gpu:2678 ", "step", 12),
+        Case("INFO:torchtune.utils._logging:Tokenizer is initialized from file.", "header"),
     ],
     "llm.c": [
         Case("Writing model to log_gpt2_124M/model_00005000.bin", "ckpt", 5000),
@@ -1376,6 +1424,8 @@ LINES: dict[str, list[Case]] = {
         Case("iteration 3, loss: 4.125, time: 120.110ms", "step", 3, 4.125),
         Case("s:120 trl:6.5000 lr:0.000120 norm:1.25", "step", 120, 6.5),
         Case("s:250 tel:5.8750", "eval", 250, 5.875),
+        Case("| device                | NVIDIA H100 80GB HBM3                              |", "header"),
+        Case("| step | loss |", "other"),
     ],
     "dflash": [
         Case(
