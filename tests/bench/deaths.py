@@ -14,6 +14,7 @@ from console.engine import Engine
 from tests.bench import lab as laboratory
 from tests.bench.lab import Lab
 from tests.bench.table import Row
+from tests.waiting import until
 
 _SAYS_AND_DIES = """
 import os, sys, time, traceback
@@ -63,7 +64,9 @@ def error_to_screen(lab: Lab) -> list[Row]:
             last_words = screen.expect(f"last words {number}", screen.position)
             lab.ask(target, _press)
             read_at = screen.wait(last_words)
-        seen.append(read_at - float((Path(lab.folder) / f"died{number}").read_text()))
+        died = Path(lab.folder) / f"died{number}"
+        until(died.exists, what="the word of when it died, which it writes behind its last one")
+        seen.append(read_at - float(died.read_text()))
     return [Row("death with a traceback -> its last line on the screen", seen, budget=0.15)]
 
 

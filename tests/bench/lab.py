@@ -19,15 +19,17 @@ from console.config import Target
 from console.demo.host import NAME
 from console.engine import Engine
 from console.headless.session import deadline_after, first_word, opened
+from console.host import files
 from console.model import Run, Snapshot, Verdict
 from console.ui.present.look import VERDICT_WORDS
 from tests.bench.sizes import Sizes
 from tests.bench.terminal import Terminal
+from tests.waiting import until
 
 T = TypeVar("T")
 _HERE = Path(__file__).parent
-_START_S = 20.0
-_LAUNCH_S = 60.0
+_START_S = 60.0
+_LAUNCH_S = 120.0
 WORDS = "|".join(VERDICT_WORDS.values())
 RED = "FAILED|ENDED"
 
@@ -196,6 +198,12 @@ def run_folder(target: Target, run_id: str) -> Path:
     return Path(str(target.state_dir)) / "targets" / NAME / "runs" / run_id
 
 
+def run_status(target: Target, run_id: str) -> dict[str, Any]:
+    """Return what the run's keeper notes of it, whole, though it may be writing the next version."""
+    found = until(lambda: files.read_json(str(run_folder(target, run_id)), "status.json"), what="the run's status")
+    assert found is not None
+    return found
+
+
 def keeper_pid(engine: Engine, run_id: str) -> int:
-    status = msgspec.json.decode((run_folder(engine.target, run_id) / "status.json").read_bytes())
-    return int(status["keeper"]["pid"])
+    return int(run_status(engine.target, run_id)["keeper"]["pid"])

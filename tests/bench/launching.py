@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def _restarts(lab: Lab, name: str, files: int, launches: int) -> list[float]:
         accepted = await engine.execute(plan)
         await laboratory.reached(engine, lambda now: _count(notes, "began") > starts, "the new process")
         await laboratory.reached(engine, lambda now: now.verdict == "stepping", "stepping")
-        status = json.loads((laboratory.run_folder(target, accepted.run_id) / "status.json").read_text())
+        status = laboratory.run_status(target, accepted.run_id)
         died_s = noted(notes, "end") - noted(notes, "term")
         return float(status["spawned_bt"]) - began - died_s
 

@@ -153,7 +153,7 @@ def exit_record(directory: Path) -> dict[str, Any]:
 def reached(directory: Path, *states: str, timeout_s: float = 30.0) -> dict[str, Any]:
     """Wait until the run is in one of `states` and return its status."""
     _await(directory, lambda: status(directory).get("state") in states, f"one of {states}", timeout_s)
-    return status(directory)
+    return until(lambda: status(directory), what="the status, whole")
 
 
 def ended(directory: Path, timeout_s: float = 30.0) -> dict[str, Any]:

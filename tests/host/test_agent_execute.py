@@ -69,11 +69,6 @@ class Site:
         )
         return agent.ask(operation, 60.0)
 
-    def file(self, request: str, name: str) -> dict[str, Any]:
-        path = self.state / "targets" / "t" / "runs" / request / name
-        found: dict[str, Any] = json.loads(path.read_text())
-        return found
-
     def close(self) -> None:
         """End every process whose start we know from our own files or whose command line names our trainer."""
         for path in self.state.glob("targets/*/runs/*/status.json"):
