@@ -48,5 +48,5 @@ def first_paint(lab: Lab) -> list[Row]:
 
 def _run(command: Sequence[str]) -> float:
     began = time.monotonic()
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=30)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=120)
     return time.monotonic() - began

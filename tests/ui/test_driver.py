@@ -18,7 +18,7 @@ import pytest
 
 from tests.waiting import until
 
-_START_S, _END_S = 30.0, 30.0
+_START_S, _END_S = 90.0, 90.0
 _LOOKS = 50
 _BEGIN = b"\x1b[?1049h"
 """Switches to the alternate screen."""
