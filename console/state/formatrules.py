@@ -277,7 +277,8 @@ class Block:
     """The lines after a rule's line that say nothing by themselves and belong to its record."""
 
     line: Lazy
-    """Matched at the very start of the line; its group `rest` is searched for pairs. Any other line ends the record."""
+    """Matched at the indentation, which a launcher's label may precede; its group `rest` is searched for pairs. Any
+    other line ends the record."""
     pairs: tuple[Lazy, ...]
 
 
@@ -399,9 +400,23 @@ def _read_into(fmt: Format, reading: Reading, all_pairs: tuple[Lazy, ...], text:
     return True
 
 
-def read_more(fmt: Format, rule: Rule, text: str) -> Reading | None:
+def label_end(first: str, text: str, start: int) -> int:
+    """Return where a further line of a record begins: behind what a launcher puts before each line, which the record's
+    first line must have, too. `start` is where the prefix of `text` ends, its indentation included."""
+    label = text[:start].rstrip(" ")
+    head = first[: len(label)]
+    if label != head and _STAMPED.match(label) is not None:
+        label, head = label.translate(_ANY_DIGIT), head.translate(_ANY_DIGIT)
+    return len(label) if label == head else 0
+
+
+_STAMPED: Final = lazy(r"\[?\d{4}-\d\d-\d\d[T ]")
+_ANY_DIGIT: Final = str.maketrans("123456789", "000000000")
+
+
+def read_more(fmt: Format, rule: Rule, text: str, start: int) -> Reading | None:
     """Read a line that may belong to the record that a line of `rule` has opened; None where it does not."""
-    if fmt.block is None or (match := fmt.block.line.match(text, 0)) is None:
+    if fmt.block is None or (match := fmt.block.line.match(text, start)) is None:
         return None
     reading = Reading(rule, {}, {}, None)
     _read_into(fmt, reading, fmt.block.pairs, match["rest"])

@@ -19,6 +19,7 @@ from console.state.formatrules import (
     Kind,
     Reading,
     Scope,
+    label_end,
     read,
     read_more,
     skip_prefix,
@@ -248,7 +249,9 @@ class Parser:
         if record.lines >= MAX_RECORD_LINES:
             return None
         start, _ = skip_prefix(line.text)
-        reading = read_more(record.format, record.reading.rule, line.text)
+        reading = read_more(
+            record.format, record.reading.rule, line.text, label_end(record.line.text, line.text, start)
+        )
         if reading is None:
             reading = read(record.format, line.text, start)
             if reading is None or not reading.rule.continues:

@@ -115,6 +115,41 @@ def test_what_stands_before_a_record_changes_nothing(prefix: str) -> None:
     assert wrong == []
 
 
+LABELS = [
+    "0: ",
+    "[rank0]: ",
+    "[default0]:",
+    "trainer-0  | ",
+    "(Actor pid=77) ",
+    "2026-03-09T22:41:07.{}4123456Z stdout F ",
+]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_label_before_every_line_of_a_record_changes_nothing(label: str) -> None:
+    records = [case for _, case in CASES if "\n" in case.line]
+
+    wrong = [
+        case
+        for case in records
+        if [
+            said(row)
+            for row in rows("\n".join(label.format(n) + x for n, x in enumerate(case.line.split("\n"))).encode())
+        ]
+        != [case._replace(line="")]
+    ]
+
+    assert len(records) > 8
+    assert wrong == []
+
+
+def test_other_ranks_line_is_no_part_of_a_record() -> None:
+    found = rows(b"[rank0]: [step=8/900,epoch=0]\n[rank1]:     train/CE loss=2.5\n    train/PPL=9\n")
+
+    assert [row.kind for row in found] == [Kind.STEP, Kind.OTHER, Kind.OTHER]
+    assert [row.loss for row in found] == [None, None, None]
+
+
 @pytest.mark.parametrize("record", RECORDS)
 def test_stamps_and_names_before_a_record_change_nothing(record: str) -> None:
     (plain,) = rows(record.encode())
