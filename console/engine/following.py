@@ -69,6 +69,8 @@ class Following:
         self._outline: deque[Part] = deque()
         """What is to be understood before that, once the log is followed."""
         self._head_steps = 0
+        self._is_behind_head = False
+        """Between the log's start and what is understood now much was not read."""
         self._buffer, self._series = buffer, series
         self._wanted: events.FollowLog | None = None
         self._bulk_up = False
@@ -136,7 +138,7 @@ class Following:
         self._reading.begin(AHEAD_BYTES)
         self._flow.begin(wanted.path, wanted.pid)
         self._attached = self._is_answered = False
-        self._caught_up = False
+        self._caught_up = self._is_behind_head = False
         self._marks.begin(wanted.run)
         self._understood_to = self._buffer.end
         self.end.begin(wanted.follow)
@@ -294,6 +296,7 @@ class Following:
             part.data, self._written_at, self._now(), offset=part.offset, is_last=part.ends_head
         )
         self._say_history(wanted, samples)
+        self._is_behind_head = part.ends_head
         self._head_steps += sum(sample.kind is Kind.STEP for sample in samples)
         if self._head_steps >= FIRST_STEPS and not part.ends_head:
             self._flow.gap()
@@ -350,6 +353,7 @@ class Following:
                 samples=samples,
                 live=not is_history,
                 dated=dated,
+                after_gap=self._is_behind_head,
                 format=name,
                 lines_seen=seen,
                 lines_understood=understood,

@@ -130,6 +130,8 @@ class SamplesSeen(Struct, frozen=True, kw_only=True):
     live: bool = True
     dated: bool = False
     """Each sample's `at` is when its line was written, by the flight recorder: as good as having watched."""
+    after_gap: bool = False
+    """Much between the log's start and these lines was not read: the run's first steps may stand there."""
     format: str | None = None
     lines_seen: int = 0
     """Lines read since the follow began, and those of them that gave a step (Parser.understood, minus its start)."""

@@ -122,7 +122,10 @@ def _samples(state: TargetState, event: events.SamplesSeen) -> TargetState:
     live = event.dated or (event.live and not state.log.is_catching_up)
     now = None if event.dated else state.at
     is_own = state.subject is not None and state.subject.is_own
-    seen = training.see(state.training, event.samples, now, live=live, is_own=is_own, baseline=state.history.baseline)
+    seen = training.see(
+        state.training, event.samples, now, live=live, is_own=is_own, baseline=state.history.baseline,
+        after_gap=event.after_gap,
+    )  # fmt: skip
     seen = replace(
         seen,
         format=event.format if event.format is not None else seen.format,

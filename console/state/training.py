@@ -111,11 +111,13 @@ def see(
     live: bool,
     is_own: bool,
     baseline: Baseline,
+    after_gap: bool = False,
 ) -> Training:
     """Fold samples in, in the log's order; with `now` None each sample's own `at` is when its line was written.
 
     `is_own`: the whole log belongs to this run. Else only a live step proves anything, since older lines may be those
-    of a run before it.
+    of a run before it. `after_gap`: these need not be the first steps, and tell when those came only if they
+    are by their number.
     """
     for sample in samples:
         at = sample.at if now is None else now
@@ -124,7 +126,7 @@ def see(
         if sample.continues:
             training = _more(training, sample)
         elif sample.kind is Kind.STEP and sample.step is not None:
-            training = _step(training, sample, sample.step, at, live=live, is_own=is_own)
+            training = _step(training, sample, sample.step, at, live=live, is_own=is_own, after_gap=after_gap)
             if live and (expected := baseline.against(training.scope)):
                 training = _slowness(training, sample.step, at, expected)
     return training
@@ -145,7 +147,9 @@ def _checkpoint(training: Training, sample: Sample, at: float | None) -> Trainin
     )
 
 
-def _step(training: Training, sample: Sample, step: int, at: float, *, live: bool, is_own: bool) -> Training:
+def _step(
+    training: Training, sample: Sample, step: int, at: float, *, live: bool, is_own: bool, after_gap: bool
+) -> Training:
     before = training.step
     training = _saved_by_now(training)
     training = _queue(training, sample, step, at if live else None)
@@ -153,12 +157,15 @@ def _step(training: Training, sample: Sample, step: int, at: float, *, live: boo
         # It went back to a checkpoint: so did its loss, and it has to warm up again.
         training = replace(training, losses=spike.Losses(), warm_from_step=step)
     if training.pair is None and before is not None and step > before and (is_own or live):
-        ends = (training.last_step_end, sample.end_offset)
-        training = replace(training, pair=(before, step), pair_at=at if live else None, pair_ends=ends)
+        are_first = not after_gap or step <= 2
+        pair_at = at if live and are_first else None
+        ends = (training.last_step_end, sample.end_offset) if are_first else None
+        training = replace(training, pair=(before, step), pair_at=pair_at, pair_ends=ends)
     if live:
         training = _timed(training, sample, step, at)
     bad = sample.loss_state is not None
     known = sample.loss is not None or bad
+    is_first = training.first_step is None and (not after_gap or step <= 1)
     return replace(
         training,
         step=step,
@@ -171,7 +178,7 @@ def _step(training: Training, sample: Sample, step: int, at: float, *, live: boo
         last_good_step=step if sample.loss is not None and not bad else training.last_good_step,
         losses=_losses(training, sample, step, at if live else None),
         first_step=step if training.first_step is None else training.first_step,
-        first_step_at=at if live and training.first_step is None else training.first_step_at,
+        first_step_at=at if live and is_first else training.first_step_at,
         warm_from_step=step if training.warm_from_step is None else training.warm_from_step,
         last_step_at=at if live else None,
         heard_at=at,

@@ -338,6 +338,26 @@ async def test_what_came_after_the_keepers_last_note_was_written_just_now_while_
     assert series["loss"].untimed is not is_known
 
 
+@pytest.mark.parametrize(("start_bytes", "is_known"), [(10_000, True), (40_000, False)])
+async def test_steps_behind_a_part_of_the_log_that_is_not_read_are_told_as_such(
+    start_bytes: int, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a run says before its first step may be longer than what is read of a log's start."""
+    monkeypatch.setattr(outline, "WHOLE_BYTES", 100_000)
+    monkeypatch.setattr(outline, "HEAD_BYTES", 30_000)
+    log = b"NCCL INFO Channel 00/32\n" * (start_bytes // 24) + _log_of(4000)
+    async with _following(True, log=log) as stage:
+        await until_async(lambda: stage.link.follows, _PATIENCE_S)
+        begin = log.index(b"step 3900/")
+        stage.chunk(log[begin:], begin)
+        await until_async(lambda: _steps(stage)[-1:] == [4000], _PATIENCE_S)
+
+        told = [event for event in stage.of(events.SamplesSeen) if event.samples]
+        assert told[0].after_gap is not is_known
+        assert told[-1].after_gap is not is_known
+        assert (told[0].samples[0].step == 1) is is_known
+
+
 async def test_end_of_a_long_log_is_shown_before_its_beginning_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outline, "WHOLE_BYTES", 100_000)
     monkeypatch.setattr(outline, "HEAD_BYTES", 30_000)

@@ -826,6 +826,37 @@ def test_steps_that_nobody_noted_have_no_time() -> None:
     assert story.stage(Stage.STEPPING).took_s is None
 
 
+def test_first_steps_that_are_read_behind_a_part_that_is_not_are_not_taken_for_the_runs_first_ones() -> None:
+    """A log whose start is longer than what is read of it: its newest steps say nothing of how the launch went."""
+    story = Story().launched().cuda().after(500)
+    dated = tuple(replace(sample(step), at=story.at - 400 + 2 * step) for step in range(81, 100))
+
+    story.tell(
+        events.SamplesSeen(at=story.at, follow=story.follow_id(), samples=dated, live=False, dated=True, after_gap=True)
+    )
+    story.steps(100, 101)
+
+    assert story.stage(Stage.STEPPING).state is DONE
+    assert story.stage(Stage.STEPPING).took_s is None
+    assert not story.effects_of(events.ReadHead)
+    progress = story.snapshot.progress
+    assert (progress.step, progress.first_step_at) == (101, None)
+    assert progress.usual_step_s == 2.0
+
+
+def test_steps_that_are_the_first_by_their_number_are_so_behind_a_part_that_is_not_read() -> None:
+    story = Story().launched().cuda().after(500)
+    dated = tuple(replace(sample(step), at=story.at - 400 + 2 * step) for step in range(1, 20))
+
+    story.tell(
+        events.SamplesSeen(at=story.at, follow=story.follow_id(), samples=dated, live=False, dated=True, after_gap=True)
+    )
+
+    assert story.snapshot.progress.first_step_at == story.at - 398
+    [ask] = story.effects_of(events.ReadHead)
+    assert ask.steps == (1, 2)
+
+
 def test_contexts_that_were_there_when_we_came_have_no_time_of_their_own() -> None:
     watched = Story().launched().gpus(contexts=3).after(7).gpus()
     late = Story().launched().after(7200).gpus()
