@@ -6,7 +6,7 @@ Imports nothing of ours; fingerprints, plans and secretenv use it.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, BinaryIO
 
 
 def _implementation() -> Any:
@@ -19,6 +19,7 @@ def _implementation() -> Any:
 
 
 _sha256 = _implementation()
+CHUNK_BYTES = 1 << 16
 _BLOCK_BYTES = 64
 _INNER, _OUTER = bytes(byte ^ 0x36 for byte in range(256)), bytes(byte ^ 0x5C for byte in range(256))
 
@@ -26,6 +27,16 @@ _INNER, _OUTER = bytes(byte ^ 0x36 for byte in range(256)), bytes(byte ^ 0x5C fo
 def sha256(data: bytes) -> str:
     """Return the digest in hexadecimal."""
     return str(_sha256(data).hexdigest())
+
+
+def sha256_of(file: BinaryIO) -> str:
+    """Return that of what a file has from here on, without keeping more than a part of it."""
+    made = _sha256()
+    while True:
+        part = file.read(CHUNK_BYTES)
+        if not part:
+            return str(made.hexdigest())
+        made.update(part)
 
 
 def keyed(key: bytes, data: bytes) -> str:

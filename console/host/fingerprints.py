@@ -16,6 +16,8 @@ _MOST_BYTES = 8 << 20
 # An interpreter of some MiB is told by its size and times instead: a plan must not take seconds.
 _MOST_PROGRAM_BYTES = 1 << 20
 _MOST_PROGRAMS = 16
+_MOST_SHEBANG_BYTES = 4096
+_MOST_SHELL_BYTES = 1 << 20  # behind it an installer may carry what it unpacks
 _PROGRAM = re.compile(
     rb"""^[ \t]*(?:(?:exec|nohup|env|time|if|then|do|else|!|setsid|nice)[ \t]+|[A-Za-z_]\w*=\S*[ \t]+)*
          ["']?(/[\w.+/-]+)["']?(?=[ \t;&|\r\n]|$)""",
@@ -55,12 +57,13 @@ def _programs_of(scripts: List[str]) -> List[str]:
     for path in scripts:
         try:
             with open(path, "rb") as file:
-                text = file.read(_MOST_BYTES)
+                shebang = file.readline(_MOST_SHEBANG_BYTES)
+                if not shebang.startswith(b"#!") or b"sh" not in os.path.basename(shebang):
+                    continue
+                text = file.read(_MOST_SHELL_BYTES)
         except OSError:
             continue
-        shebang = text.split(b"\n", 1)[0]
-        if text.startswith(b"#!") and b"sh" in os.path.basename(shebang):
-            named.update(dict.fromkeys(os.fsdecode(match) for match in _PROGRAM.findall(text)))
+        named.update(dict.fromkeys(os.fsdecode(match) for match in _PROGRAM.findall(text)))
     return [os.path.normpath(path) for path in named][:_MOST_PROGRAMS]
 
 
@@ -96,8 +99,7 @@ def _describe(path: str, most_bytes: Optional[int] = None) -> Optional[Dict[str,
         return None
     with os.fdopen(fd, "rb") as file:
         if most_bytes is not None and status.st_size > most_bytes:
-            content = b"%d bytes, changed %d" % (status.st_size, status.st_mtime_ns)
+            found = digest.sha256(b"%d bytes, changed %d" % (status.st_size, status.st_mtime_ns))
         else:
-            content = file.read(_MOST_BYTES)
-        found = digest.sha256(content)
+            found = digest.sha256_of(file)
     return {"sha256": found, "mode": stat.S_IMODE(status.st_mode), "mtime": status.st_mtime}

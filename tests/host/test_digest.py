@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,11 @@ from console.host import digest
 @given(st.binary(max_size=200))
 def test_digest_is_sha_256(data: bytes) -> None:
     assert digest.sha256(data) == hashlib.sha256(data).hexdigest()
+
+
+@given(st.binary(max_size=3 * digest.CHUNK_BYTES))
+def test_digest_of_a_file_is_that_of_its_bytes(data: bytes) -> None:
+    assert digest.sha256_of(io.BytesIO(data)) == hashlib.sha256(data).hexdigest()
 
 
 @given(key=st.binary(max_size=200), data=st.binary(max_size=200))

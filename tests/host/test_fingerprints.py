@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,18 @@ def test_argument_that_names_a_folder_or_a_pipe_is_no_script_and_no_accident(scr
 
     assert set(found) == {str(script)}
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_interpreter_that_a_command_names_is_not_kept_in_memory(tmp_path: Path) -> None:
+    """Debian's has 7 MB, and what an agent has once taken it does not give back."""
+    interpreter = tmp_path / "python3.11"
+    interpreter.write_bytes(b"\x7fELF" + bytes(7 << 20))
+    tracemalloc.start()
+    try:
+        found = fingerprints.scripts_of({"cwd": str(tmp_path), "command": [str(interpreter), "-c", "pass"]})
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found[str(interpreter)]["sha256"] == hashlib.sha256(interpreter.read_bytes()).hexdigest()
+    assert peak_bytes < 1 << 20
