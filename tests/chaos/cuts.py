@@ -15,8 +15,8 @@ from console.reasons import ConsoleError
 from tests.chaos.ground import Ground, Record
 from tests.chaos.world import Console, World
 
-_SETTLES_S = 30.0
-_AGREES_S = 20.0
+_SETTLES_S = 90.0
+_AGREES_S = 60.0
 _SLOW_S = 3.0  # told, so that what takes long is known before it takes too long
 _AT_MOST_S = 1.0
 _MOMENT_POLL_S = 0.004

@@ -58,7 +58,7 @@ async def test_twenty_reconnects_leave_nothing_behind(tmp_path: Path, over_ssh: 
             await _settles_at(world, engine, warm)
             assert engine.snapshot.run is not None
             assert engine.snapshot.run.alive
-        await until_async(lambda: not world.place.agents(), 20, "no agent outlives its console")
+        await until_async(lambda: not world.place.agents(), 60, "no agent outlives its console")
         assert world.claims == []
 
 
@@ -81,11 +81,11 @@ async def _reconnect(world: World, engine: Engine, *, cut: bool) -> None:
         world.cut_link(engine, 0.05)
     else:
         assert world.kill_agent(engine)
-    await until_async(lambda: engine.snapshot.link.state is not LinkState.UP, 20, "the cut is seen")
+    await until_async(lambda: engine.snapshot.link.state is not LinkState.UP, 60, "the cut is seen")
     await asyncio.sleep(0.06)  # as long as the cut takes
     engine.retry_link()
-    await until_async(lambda: engine.hello and engine.hello.pid != before, 20, "a new agent")
-    await until_async(lambda: engine.snapshot.verdict == "stepping", 20, "the run is seen again")
+    await until_async(lambda: engine.hello and engine.hello.pid != before, 60, "a new agent")
+    await until_async(lambda: engine.snapshot.verdict == "stepping", 60, "the run is seen again")
 
 
 async def _restart(engine: Engine) -> None:
@@ -95,7 +95,7 @@ async def _restart(engine: Engine) -> None:
         now = engine.snapshot
         return now.run is not None and now.run.id == run and now.stages[-1].state is StageState.DONE
 
-    await until_async(steps, 20, f"{run} steps")
+    await until_async(steps, 60, f"{run} steps")
 
 
 async def _at_rest(world: World, engine: Engine) -> Size:
@@ -107,7 +107,7 @@ async def _at_rest(world: World, engine: Engine) -> Size:
         is_asking = _BRIEF & set(_task_names())
         return is_read and len(world.place.agents()) == 2 and not is_asking and every_agent_answers()
 
-    await until_async(rests, 20, "both connections work and rest")
+    await until_async(rests, 60, "both connections work and rest")
     return Size.of(world)
 
 
@@ -133,7 +133,7 @@ async def _settles_at(world: World, engine: Engine, warm: Size) -> None:
         return now.tasks <= warm.tasks and now.descriptors <= warm.descriptors
 
     try:
-        await until_async(is_small, 20)
+        await until_async(is_small, 60)
     except AssertionError:
         raise AssertionError(f"grown: {warm} -> {now}, {_task_names()}, {_descriptors()}") from None
     print(f"\nwarm {warm}\n now {now}")

@@ -65,7 +65,7 @@ async def _press_both(world: World, ann: Engine, bob: Engine, apart_s: float) ->
             raise AssertionError(f"a refusal that doesn't tell what happened: {refused[0]!r}")
     run = accepted[0].run_id
     for engine in (ann, bob):
-        await until_async(partial(_runs, engine, run), 20, f"{engine.operator} sees {run} spawned")
+        await until_async(partial(_runs, engine, run), 60, f"{engine.operator} sees {run} spawned")
     return refused[0]
 
 

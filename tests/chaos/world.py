@@ -22,7 +22,7 @@ from tests.chaos.claims import Claims
 from tests.chaos.ground import Ground, Place, pids, words_of
 from tests.waiting import until_async
 
-_WORD_S = 30.0
+_WORD_S = 60.0
 _WRAPPER = '#!/bin/sh\ncd "${0%/*}" && "$@"\nexit $?\n'
 
 

@@ -48,7 +48,7 @@ def foreign_run(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     words = ["--gpus", "2", "--targets", "1", "--drafters", "1", "--load-time", "0.2", "--step-time", "0.2"]
     with (script.parent / "log").open("wb") as log:
         run = subprocess.Popen([sys.executable, "-u", str(script), *words], stdout=log, stderr=log)
-    until(lambda: b"step 2/" in (script.parent / "log").read_bytes(), 20)
+    until(lambda: b"step 2/" in (script.parent / "log").read_bytes(), 60)
     yield run
     run.terminate()
     run.wait(20)
@@ -87,7 +87,7 @@ def test_end_in_the_middle_of_a_start_leaves_nothing_either(tmp_path: Path) -> N
         assert console("restart", "--yes", "--detach").code == 0
 
     console.config.unlink()
-    until(lambda: processes_of(folder) == {}, 20)
+    until(lambda: processes_of(folder) == {}, 60)
     assert list(folder.iterdir()) == []
 
 

@@ -15,7 +15,7 @@ from console.engine import Engine
 from console.model import Accepted, Overrides, Snapshot, StageState
 from tests.waiting import until_async
 
-REACH_S = 40.0
+REACH_S = 90.0
 
 
 @contextmanager
@@ -31,7 +31,7 @@ async def console(target: Target, operator: str = "ops1", ledger: Path | None = 
     engine = Engine(NAME, target, operator=operator, origin="test", ledger=ledger)
     task = asyncio.create_task(engine.run())
     try:
-        await until_async(lambda: engine.has_word, 20.0, "the host's first word")
+        await until_async(lambda: engine.has_word, 60.0, "the host's first word")
         yield engine
     finally:
         task.cancel()

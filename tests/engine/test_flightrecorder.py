@@ -48,12 +48,12 @@ async def test_death_that_nobody_watched_is_seen_by_a_console_that_comes_later(l
         f"driver 550\ngpu 0 uuid=GPU-0 name=H200 total={140 * GIB} used={71 * GIB} util=97 procs={pid}:{70 * GIB}\n"
     )
     (lab.folder / "new").rename(gpus)
-    until(lambda: any(line["gpus"][0][1] == 71 * GIB for line in lines(directory, "gpu")), 20, "a sample of its use")
-    until(lambda: lines(directory, "proc"), 20, "a sample of its processes")
+    until(lambda: any(line["gpus"][0][1] == 71 * GIB for line in lines(directory, "gpu")), 60, "a sample of its use")
+    until(lambda: lines(directory, "proc"), 60, "a sample of its processes")
 
     os.kill(pid, signal.SIGKILL)
     died_bt = ended(directory)["ended_bt"]
-    until(lambda: lines(directory, "exit"), 20, "the end on record")
+    until(lambda: lines(directory, "exit"), 60, "the end on record")
     target = Target(
         host="local", python=sys.executable, state_dir=str(lab.state), command=("/bin/true",), cwd=str(lab.work),
         log=str(lab.work / "{name}.log"), gpus=Gpus(simulated=str(gpus), expected=1), metrics=Metrics(),

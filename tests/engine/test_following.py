@@ -25,7 +25,7 @@ from console.state.series import Series
 from tests.waiting import until_async
 
 PATH = "/log"
-_PATIENCE_S = 30.0
+_PATIENCE_S = 60.0
 """Thousands of lines on a busy machine."""
 
 
@@ -145,7 +145,7 @@ async def test_follow_that_is_not_answered_is_told_and_asked_again(monkeypatch: 
 
 async def test_log_that_is_not_there_when_its_run_is_met_is_followed_for_when_it_comes(never: None) -> None:
     async with _following(True, log=b"old\n", refusals=[Reason.FILE_MISSING] * 2) as stage:
-        await until_async(lambda: stage.link.follows, 30, what="the follow")
+        await until_async(lambda: stage.link.follows, 60, what="the follow")
 
         assert stage.link.follows[0].offset == 0
         assert not stage.of(events.BulkWentDown)
@@ -154,7 +154,7 @@ async def test_log_that_is_not_there_when_its_run_is_met_is_followed_for_when_it
 async def test_beginning_of_a_log_that_is_not_answered_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "FIRST_S", 0.01)
     async with _following(True, log=b"old\n", refusals=[Reason.LINK_TIMEOUT]) as stage:
-        await until_async(lambda: stage.link.follows, 30, what="the follow")
+        await until_async(lambda: stage.link.follows, 60, what="the follow")
 
         assert len(stage.of(events.BulkWentDown)) == 1
 

@@ -55,7 +55,7 @@ async def test_long_log_takes_three_questions_at_once_whatever_its_size(
     place, gone = Place(path=str(tmp_path / "long.log")), Place(path=str(tmp_path / "none.log"))
 
     async with console(target, ledger=tmp_path / "ledger.sqlite3") as engine:
-        await until_async(lambda: engine.can_look, 20.0, "the log's connection is up")
+        await until_async(lambda: engine.can_look, 60.0, "the log's connection is up")
         found = await read_pieces(engine.logs, place, len(data))
         questions = [together for path, together in asked if path == place.path]
         ends = await read_pieces(engine.logs, place, len(data), ends_alone=True)

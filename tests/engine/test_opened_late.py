@@ -29,9 +29,9 @@ async def test_opening_a_long_log_late_never_calls_a_run_stalled(
 ) -> None:
     first = Engine(NAME, host.target, operator="ops1", origin="test")
     running = asyncio.create_task(first.run())
-    await until_async(lambda: first.has_word, 20.0, "the host's first word")
+    await until_async(lambda: first.has_word, 60.0, "the host's first word")
     await first.execute(await first.plan("restart"))
-    await until_async(lambda: (first.snapshot.progress.step or 0) > 60, 40.0, "the log is long")
+    await until_async(lambda: (first.snapshot.progress.step or 0) > 60, 60.0, "the log is long")
     assert first.snapshot.stages[-1].stage is Stage.STEPPING
     assert first.snapshot.stages[-1].state is StageState.DONE
     head = _end_of_step(first, 8)
@@ -42,7 +42,7 @@ async def test_opening_a_long_log_late_never_calls_a_run_stalled(
     seen = _verdicts(late, monkeypatch)
 
     watching = asyncio.create_task(late.run())
-    found = await session.settled(late, asyncio.get_running_loop().time() + 20.0)
+    found = await session.settled(late, asyncio.get_running_loop().time() + 60.0)
 
     assert found.log.caught_up
     assert found.log.state is LogState.FOLLOWING
@@ -51,7 +51,7 @@ async def test_opening_a_long_log_late_never_calls_a_run_stalled(
     assert seen[-1] is Verdict.STEPPING
     assert Verdict.RUNNING in seen, "the head was read and nothing judged by it: else this proves nothing"
     await late.execute(await late.plan("stop"))
-    await until_async(lambda: late.snapshot.run is not None and late.snapshot.run.alive is False, 20.0, "gone")
+    await until_async(lambda: late.snapshot.run is not None and late.snapshot.run.alive is False, 60.0, "gone")
     watching.cancel()
     await asyncio.wait([watching])
 

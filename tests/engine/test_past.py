@@ -50,7 +50,7 @@ def target(host: DemoHost) -> Target:
 
 async def free(engine: Engine) -> None:
     await engine.execute(await engine.plan("stop"))
-    await until_async(lambda: engine.snapshot.run is not None and engine.snapshot.run.alive is False, 20.0, "gone")
+    await until_async(lambda: engine.snapshot.run is not None and engine.snapshot.run.alive is False, 60.0, "gone")
 
 
 def rows() -> dict[str, Entry]:
@@ -76,12 +76,12 @@ async def test_launches_are_written_down_and_time_the_next_one(host: DemoHost, t
         assert engine.snapshot.usual_launches == 0
         await stepping(engine, first)
         async with console(target, "ops2") as later:
-            await until_async(lambda: _agree(first, engine, later), 20, "the same times here, there and on record")
+            await until_async(lambda: _agree(first, engine, later), 60, "the same times here, there and on record")
         one = engine.snapshot
 
         plan = await engine.plan("restart")
         second = await launch(engine)
-        await until_async(lambda: engine.snapshot.usual_launches == 1, 20, "the first launch is usual")
+        await until_async(lambda: engine.snapshot.usual_launches == 1, 60, "the first launch is usual")
         under_way = engine.snapshot
         await stepping(engine, second)
         kept = await engine.plan("restart", Overrides(keep_cache=True))
@@ -129,7 +129,7 @@ async def test_launches_of_others_count_and_are_known_to_a_console_opened_later(
     assert not mine.exists()
 
     async with console(target):
-        await until_async(lambda: mine.exists() and run.run_id in rows(), 20, "written down")
+        await until_async(lambda: mine.exists() and run.run_id in rows(), 60, "written down")
 
     row = rows()[run.run_id]
     assert (row.operator, row.is_over) == ("ops2", True)
@@ -142,7 +142,7 @@ async def test_two_consoles_share_the_ledger_and_a_third_plans_by_it_however_slo
     async with console(target) as one, console(target, "ops2") as two:
         run = await launch(one)
         await asyncio.gather(stepping(one, run), stepping(two, run))
-        await until_async(lambda: noted(run).stepped, 20, "written down")
+        await until_async(lambda: noted(run).stepped, 60, "written down")
         await free(two)
         for engine in (one, two):
             assert not [each for each in engine.snapshot.warnings if each.slug == Reason.LEDGER_UNUSABLE]
@@ -173,7 +173,7 @@ async def test_failed_run_says_what_changed_since_the_last_good_one(
     async with console(target) as engine:
         good = await launch(engine)
         await stepping(engine, good)
-        await until_async(lambda: noted(good).stepped, 20, "written down")
+        await until_async(lambda: noted(good).stepped, 60, "written down")
         host.inject("exit-at-once")
         script = target.command[0]
         _edit(Path(script))
@@ -181,9 +181,9 @@ async def test_failed_run_says_what_changed_since_the_last_good_one(
         bad = await launch(engine, Overrides(env={"DFLASH_SPLIT_FC_LAYERS": "1"}, args=("--fast",)))
 
         await until_async(lambda: engine.snapshot.verdict is Verdict.FAILED, REACH_S, "failed")
-        await until_async(lambda: engine.snapshot.changes is not None, 20, "what changed")
+        await until_async(lambda: engine.snapshot.changes is not None, 60, "what changed")
         failed = engine.snapshot
-        await until_async(lambda: noted(bad).is_judged, 20, "written down")
+        await until_async(lambda: noted(bad).is_judged, 60, "written down")
         plan = await engine.plan("restart", Overrides(base=failed.good))
 
     changes = failed.changes
@@ -284,15 +284,15 @@ async def test_ledger_that_is_locked_for_long_holds_nobody_up_and_is_written_lat
         past.tasks = tasks
         past.reached("here")
         past.host_said(StateEvent(bt=0.0, wall=0.0, run=record(1)), "r-1")
-        await until_async(lambda: _failures(caplog) == 1, 20, "tried")
+        await until_async(lambda: _failures(caplog) == 1, 60, "tried")
         clock[0] += 61.0
         past.host_said(StateEvent(bt=0.5, wall=0.5, run=record(1)), "r-1")
-        await until_async(lambda: _failures(caplog) == 2, 20, "tried again a minute later")
+        await until_async(lambda: _failures(caplog) == 2, 60, "tried again a minute later")
         holder.execute("ROLLBACK")
         holder.close()
         clock[0] += 61.0
         past.host_said(StateEvent(bt=1.0, wall=1.0, run=record(1)), "r-1")
-        await until_async(lambda: path.exists() and _ids(path) == ["r-1"], 20, "written")
+        await until_async(lambda: path.exists() and _ids(path) == ["r-1"], 60, "written")
     await past.close()
 
     assert sum(isinstance(each, events.ConsoleWarned) for each in told) == 1
@@ -321,11 +321,11 @@ async def test_what_was_being_written_when_the_console_closed_is_written_once_mo
     async with tasks:
         past.host_said(StateEvent(bt=0.0, wall=0.0, run=record(1)), "r-1")
         past.reached("here")
-        await until_async(_writes, 20, "it is at it")
+        await until_async(_writes, 60, "it is at it")
         assert past._working is not None
         past._working.cancel()
         may_open.set()
-    await until_async(lambda: not _writes(), 20, "the disk has refused it")
+    await until_async(lambda: not _writes(), 60, "the disk has refused it")
     assert _ids(path) == []
     holder.execute("ROLLBACK")
     holder.close()
@@ -353,7 +353,7 @@ async def test_what_is_known_of_the_past_is_told_though_nothing_can_be_noted(
         past.tasks = tasks
         past.host_said(StateEvent(bt=0.0, wall=0.0, run=record(1)), "r-1")
         past.reached("here")
-        await until_async(lambda: any(isinstance(each, events.ConsoleWarned) for each in told), 20, "the warning")
+        await until_async(lambda: any(isinstance(each, events.ConsoleWarned) for each in told), 60, "the warning")
 
     known = [each.baseline.tok_s for each in told if isinstance(each, events.HistoryKnown)]
     assert known[-1] == 18_000.0

@@ -27,8 +27,8 @@ async def test_run_before_is_shown_as_it_ended_while_the_live_one_steps(target: 
     async with console(target) as engine:
         first = await launch(engine)
         await stepping(engine, first)
-        await until_async(lambda: (engine.snapshot.progress.step or 0) >= 12, 20.0, "some steps")
-        await until_async(lambda: all(each.noted for each in engine.snapshot.stages[3:]), 20.0, "the keeper's times")
+        await until_async(lambda: (engine.snapshot.progress.step or 0) >= 12, 60.0, "some steps")
+        await until_async(lambda: all(each.noted for each in engine.snapshot.stages[3:]), 60.0, "the keeper's times")
         before = engine.snapshot
         second = await launch(engine)
         await stepping(engine, second)
@@ -71,4 +71,4 @@ async def test_run_before_is_shown_as_it_ended_while_the_live_one_steps(target: 
         plan = await asyncio.wait_for(past.plan("stop"), 20.0)
         assert plan.replaced_id == second.run_id, "what is asked of the target is asked of what lives"
         await engine.execute(plan)
-        await until_async(lambda: engine.snapshot.run is not None and engine.snapshot.run.alive is False, 20.0, "gone")
+        await until_async(lambda: engine.snapshot.run is not None and engine.snapshot.run.alive is False, 60.0, "gone")

@@ -81,7 +81,7 @@ async def played(one: Tape) -> AsyncIterator[tuple[Engine, Replay]]:
 
 
 async def shows(engine: Engine, what: Callable[[Snapshot], bool]) -> Snapshot:
-    found = await asyncio.wait_for(engine.until(lambda now: now if what(now) else None, None), 30)
+    found = await asyncio.wait_for(engine.until(lambda now: now if what(now) else None, None), 60)
     assert found is not None
     return found
 

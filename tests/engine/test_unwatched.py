@@ -55,7 +55,7 @@ def _size(log: Path) -> int:
 async def test_what_a_run_came_to_is_known_though_nobody_watched_it(target: Target, tmp_path: Path) -> None:
     run, path = await _asked(target, tmp_path / "gone.sqlite3", "restart")
     log = Path(path)
-    await until_async(lambda: len(_steps(log)) > 75, 40.0, "it trains while nobody is there")
+    await until_async(lambda: len(_steps(log)) > 75, 60.0, "it trains while nobody is there")
     await _asked(target, tmp_path / "gone.sqlite3", "stop")
 
     async with console(target, ledger=tmp_path / "fresh.sqlite3") as engine:
@@ -64,19 +64,19 @@ async def test_what_a_run_came_to_is_known_though_nobody_watched_it(target: Targ
             run = engine.snapshot.run
             return run is not None and run.alive is False and engine.can_look
 
-        await until_async(is_over, 20.0, "it is over, and its log can be read")
+        await until_async(is_over, 60.0, "it is over, and its log can be read")
 
         def end_was_read() -> bool:
             with opened(tmp_path / "fresh.sqlite3") as book:
                 row = book.entry(book.place_of(NAME) or "", NAME, run.run_id)
             return row is not None and row.stepped
 
-        await until_async(end_was_read, 20.0, "it has noted by itself what the log's end proves")
+        await until_async(end_was_read, 60.0, "it has noted by itself what the log's end proves")
 
         async def is_read() -> bool:
             return (await engine.archive.run(run.run_id))[0].log_size is not None
 
-        await until_async(is_read, 20.0, "its log is read")
+        await until_async(is_read, 60.0, "its log is read")
         row, curves = await engine.archive.run(run.run_id)
 
     last, loss = _steps(log)[-1]

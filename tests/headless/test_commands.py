@@ -252,7 +252,7 @@ def _steps_in(text: str) -> int:
 def test_interrupt_ends_the_waiting_and_not_the_run(console: Console) -> None:
     run = console.stepping()
     waiting = spawn(console, "wait", "--for", "step=1000000", "--json")
-    until(lambda: _is_connected(waiting.pid), 20, "it is connected")
+    until(lambda: _is_connected(waiting.pid), 60, "it is connected")
 
     waiting.send_signal(signal.SIGINT)
     out, err = waiting.communicate(timeout=120)
@@ -266,7 +266,7 @@ def test_interrupt_ends_the_waiting_and_not_the_run(console: Console) -> None:
 def test_a_signal_ends_the_waiting_with_a_word(console: Console, number: signal.Signals) -> None:
     run = console.stepping()
     waiting = spawn(console, "wait", "--for", "step=1000000", "--json")
-    until(lambda: _is_connected(waiting.pid), 20, "it is connected")
+    until(lambda: _is_connected(waiting.pid), 60, "it is connected")
 
     waiting.send_signal(number)
     out, err = waiting.communicate(timeout=120)
@@ -305,7 +305,7 @@ def test_a_signal_that_was_ignored_from_the_start_ends_nothing(console: Console)
         waiting = spawn(console, "wait", "--for", "step=1000000", "--json")
     finally:
         signal.signal(signal.SIGHUP, before)
-    until(lambda: _is_connected(waiting.pid), 20, "it is connected")
+    until(lambda: _is_connected(waiting.pid), 60, "it is connected")
 
     waiting.send_signal(signal.SIGHUP)
     waiting.send_signal(signal.SIGTERM)

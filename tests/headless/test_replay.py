@@ -26,7 +26,7 @@ def run(console: Console) -> str:
     assert started.code == 0, started
     assert console("wait", "--for", f"step={STEPS}", "--timeout", "60s").code == 0
     (kept,) = Path(console.host.target.state_dir or "").glob(f"targets/*/runs/*/{recorder.NAME}")
-    until(lambda: any(map(_is_loaded, kept.read_bytes().splitlines())), 20.0, "a sample of its GPUs")
+    until(lambda: any(map(_is_loaded, kept.read_bytes().splitlines())), 60.0, "a sample of its GPUs")
     console.free()
     name: str = started.json["run"]
     return name

@@ -315,7 +315,7 @@ def test_a_reader_that_goes_away_ends_watch_quietly(console: Console) -> None:
         process.stdout.readline()
         process.stdout.close()
 
-        code = until(lambda: process.poll() is not None and (process.returncode,), 30.0, "watch has ended")
+        code = until(lambda: process.poll() is not None and (process.returncode,), 60.0, "watch has ended")
         complaint = process.stderr.read()
 
     assert code == (141,)

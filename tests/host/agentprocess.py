@@ -79,7 +79,7 @@ class Agent:
         self._reader.start()
 
     def __enter__(self) -> Agent:
-        until(lambda: self.hello is not None or self.process.poll() is not None, 20, "the agent's hello")
+        until(lambda: self.hello is not None or self.process.poll() is not None, 60, "the agent's hello")
         assert self.hello is not None, self.process.stderr and self.process.stderr.read().decode()
         return self
 

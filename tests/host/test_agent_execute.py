@@ -107,10 +107,10 @@ def test_restart_starts_a_run_that_steps_and_stop_ends_it(site: Site, python: st
     with Agent(python) as agent:
         agent.watch(site.spec(), site.state)
         reply = site.execute(agent, "r-1", site.plan(agent))
-        run = awaited(run_is(agent, "running"), 20)
-        awaited(lambda: b"step 3" in (site.folder / "run1.log").read_bytes(), 20)
+        run = awaited(run_is(agent, "running"), 60)
+        awaited(lambda: b"step 3" in (site.folder / "run1.log").read_bytes(), 60)
         stopping = site.execute(agent, "r-2", site.plan(agent, "stop"), "stop")
-        ended = awaited(lambda: (run := run_is(agent, "stopped")()) and run.exit and run.exit.all_gone and run, 20)
+        ended = awaited(lambda: (run := run_is(agent, "stopped")()) and run.exit and run.exit.all_gone and run, 60)
 
     assert reply.data["run"] == "r-1"
     assert (run.alive, run.keeper_alive, run.name) == (True, True, "run1")
@@ -127,7 +127,7 @@ def test_restart_replaces_a_run_that_was_started_by_hand(site: Site) -> None:
         agent.watch(site.spec(), site.state)
         plan = site.plan(agent)
         reply = site.execute(agent, "r-1", plan)
-        run = awaited(run_is(agent, "running"), 20)
+        run = awaited(run_is(agent, "running"), 60)
         child.wait(20)
         awaited(lambda: (state := agent.state()) is not None and not state.hand, what="nobody's by hand any more")
 
@@ -148,7 +148,7 @@ def test_a_resend_answers_as_the_first_did_and_starts_nothing(site: Site) -> Non
         assert first.ok
         assert again.ok
         assert again.data["keeper"] == first.data["keeper"]
-        awaited(run_is(agent, "running"), 20)
+        awaited(run_is(agent, "running"), 60)
         assert len(list(site.folder.glob("*.log"))) == 1
 
 
@@ -158,7 +158,7 @@ def test_a_resend_that_reaches_a_new_agent_before_its_watch_is_the_same_request(
         agent.watch(site.spec(), site.state)
         plan = site.plan(agent)
         assert site.execute(agent, "r-1", plan).ok
-        awaited(run_is(agent, "running"), 20)
+        awaited(run_is(agent, "running"), 60)
 
     with Agent() as fresh:
         again = site.execute(fresh, "r-1", plan)
@@ -244,12 +244,12 @@ def test_killing_the_agent_in_the_middle_harms_no_restart(site: Site) -> None:
         )
         agent.send(operation)
         # Not its program: the keeper takes that away as soon as it has begun.
-        awaited((site.state / "targets" / "t" / "runs" / "r-1" / "start.log").exists, 20)
+        awaited((site.state / "targets" / "t" / "runs" / "r-1" / "start.log").exists, 60)
         agent.process.kill()
 
     with Agent() as fresh:
         fresh.watch(site.spec(), site.state)
-        run = awaited(run_is(fresh, "running"), 20)
+        run = awaited(run_is(fresh, "running"), 60)
         again = fresh.ask(operation)
 
     assert run.id == "r-1"
@@ -275,7 +275,7 @@ def test_a_request_whose_agent_was_lost_before_it_started_a_keeper_is_carried_ou
 
         first = site.execute(agent, "r-1", plan)
         again = site.execute(agent, "r-1", plan)
-        run = awaited(run_is(agent, "running"), 20)
+        run = awaited(run_is(agent, "running"), 60)
 
     assert (first.ok, again.ok, run.id) == (True, True, "r-1"), (first, again)
     assert run.keeper is not None
@@ -287,7 +287,7 @@ def test_secrets_stand_in_no_process_list_and_not_in_the_plan(site: Site) -> Non
     with Agent() as agent:
         agent.watch(site.spec(), site.state)
         site.execute(agent, "r-1", site.plan(agent, env=first), env=first)
-        awaited(run_is(agent, "running"), 20)
+        awaited(run_is(agent, "running"), 60)
         awaited(lambda: "step" in (site.folder / "run1.log").read_text(), what="its shell has started it")
         lists = "\n".join(word for pid in procfs.all_pids() for word in procfs.argv(pid))
         plan = site.plan(agent, env={**first, "API_TOKEN": "hush-2", "PLAIN": "2"})
@@ -303,7 +303,7 @@ def test_edited_scripts_are_named_in_the_next_plan(site: Site) -> None:
         agent.watch(site.spec(), site.state)
         first = site.plan(agent)
         site.execute(agent, "r-1", first)
-        awaited(run_is(agent, "running"), 20)
+        awaited(run_is(agent, "running"), 60)
         unchanged = site.plan(agent)
         site.trainer.write_text(TRAINER + "# edited\n")
         site.script.chmod(0o700)
@@ -319,9 +319,9 @@ def test_differences_are_told_from_the_run_that_is_asked_for_else_from_the_last(
     with Agent() as agent:
         agent.watch(site.spec(), site.state)
         site.execute(agent, "r-1", site.plan(agent))
-        awaited(run_is(agent, "running"), 20)
+        awaited(run_is(agent, "running"), 60)
         site.execute(agent, "r-2", site.plan(agent, **other), **other)
-        awaited(lambda: (run := run_is(agent, "running")()) and run.id == "r-2", 20)
+        awaited(lambda: (run := run_is(agent, "running")()) and run.id == "r-2", 60)
         last = site.plan(agent)
         operation = protocol.MakePlan(id=agent.next_id(), action="restart", spec=site.spec(), compare_to="r-1")
         good = msgspec.convert(agent.ask(operation, 30.0).data, protocol.WirePlan)
@@ -342,7 +342,7 @@ def test_record_tells_what_the_run_was_started_with_and_no_secret(site: Site) ->
     with Agent() as agent:
         agent.watch(site.spec(), site.state)
         site.execute(agent, "r-1", site.plan(agent, env=env), env=env, unset=("LANG",))
-        run = awaited(run_is(agent, "running"), 20)
+        run = awaited(run_is(agent, "running"), 60)
 
     assert run.env["PLAIN"] == "1"
     assert run.env["API_TOKEN"].startswith("hmac:")
@@ -423,7 +423,7 @@ def test_a_keeper_that_never_speaks_is_named_and_its_request_withdrawn(
     start = startkeeper.Start(directory, lambda: None, "unit")
     awaited(lambda: (Path(directory) / "start.log").read_text(), what="what it says of why")
     monkeypatch.setattr(startkeeper, "FIRST_WORD_S", 0.0)
-    awaited(start.advance, 20)
+    awaited(start.advance, 60)
 
     assert start.error is not None
     assert start.error.reason == "keeper_not_started"

@@ -23,8 +23,8 @@ def test_answer_and_failure_are_told() -> None:
     good = background.Job(lambda: {"pid": 7}, 10.0)
     bad = background.Job(lambda: [][1], 10.0)
 
-    until(good.advance, 20)
-    until(bad.advance, 20)
+    until(good.advance, 60)
+    until(bad.advance, 60)
 
     assert (good.result, good.error) == ({"pid": 7}, "")
     assert bad.error.startswith("IndexError")
@@ -35,10 +35,10 @@ def test_what_takes_too_long_is_ended() -> None:
     pid = job._pid
     assert pid is not None
 
-    until(job.advance, 20)
+    until(job.advance, 60)
 
     assert job.error == "gave no answer in time"
-    until(lambda: _reaped_and_gone(pid), 20)
+    until(lambda: _reaped_and_gone(pid), 60)
 
 
 def _reaped_and_gone(pid: int) -> bool:
@@ -59,5 +59,5 @@ def test_job_of_an_agent_that_was_killed_ends_with_it_and_lets_go_of_its_stderr(
         asker.kill()
 
         os.set_blocking(stderr.fileno(), False)
-        until(lambda: stderr.read() == b"", 20, "nobody holds it any more")  # None while somebody does
-        until(lambda: procfs.is_gone(procfs.read_stat(pid)), 20)
+        until(lambda: stderr.read() == b"", 60, "nobody holds it any more")  # None while somebody does
+        until(lambda: procfs.is_gone(procfs.read_stat(pid)), 60)

@@ -197,7 +197,7 @@ def test_restart_sets_the_cache_aside_and_deletes_it_and_old_trash(lab: Lab) -> 
     assert stage["evidence"].endswith("MiB set aside")
     assert len(stage["evidence"]) <= 17
     until(lambda: lab.log("r1") == "False\n")
-    until(lambda: not list(lab.work.glob(f"{cache.TRASH_PREFIX}*")), 20)
+    until(lambda: not list(lab.work.glob(f"{cache.TRASH_PREFIX}*")), 60)
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ class Hung:
         self.env = {"HF_TOKEN": TOKEN, "MY_PASSWORD": PASSWORD, "WANDB_API_KEY": "0123456789abcdef0123"}
         self.directory, _ = lab.launch("r-1", spec={"env": self.env})
         reached(self.directory, "running")
-        until(lambda: (lab.work / "hung").exists(), 20, "it hangs")
-        until(lambda: sorted(self.states().values()) == ["S", "S", "T"], 20, "two wait and one is stopped")
+        until(lambda: (lab.work / "hung").exists(), 60, "it hangs")
+        until(lambda: sorted(self.states().values()) == ["S", "S", "T"], 60, "two wait and one is stopped")
 
     def states(self) -> dict[int, str]:
         found = {pid: procfs.read_stat(pid) for pid in self.lab.marked()}
@@ -268,7 +268,7 @@ def test_a_run_started_by_hand_is_diagnosed_too(tmp_path: Path) -> None:
     with (tmp_path / "by-hand.log").open("wb") as log:
         run = subprocess.Popen([sys.executable, "-u", "by_hand.py"], cwd=tmp_path, stdout=log, start_new_session=True)
     try:
-        until(lambda: (tmp_path / "hung").exists(), 20, "it hangs")
+        until(lambda: (tmp_path / "hung").exists(), 60, "it hangs")
         spec = protocol.RunSpec(
             target="t", name="r{n}", command=("/bin/true",), cwd=str(tmp_path), log=str(tmp_path / "{name}.log"),
             match=("by_hand.py",),

@@ -51,7 +51,7 @@ def sampler_of() -> Iterator[Callable[[str | None], gpu.Sampler]]:
     yield start
     for sampler in started:
         sampler.stop()
-        awaited(partial(_is_gone, sampler), 20, "the sampler's end")
+        awaited(partial(_is_gone, sampler), 60, "the sampler's end")
 
 
 def _is_gone(sampler: gpu.Sampler) -> bool:

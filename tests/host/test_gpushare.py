@@ -131,15 +131,15 @@ def test_the_agent_has_the_keepers_samples_and_the_same_of_its_own_when_that_one
     _, keeper, state = _launched(lab)
     with Agent() as agent:
         agent.watch(_spec(state), lab.state, interval_s=1.0)
-        shared = awaited(lambda: _told(agent, 3), 20, "three samples of the keeper")
+        shared = awaited(lambda: _told(agent, 3), 60, "three samples of the keeper")
         # One was begun where the keeper was late, and has ended again.
         awaited(lambda: not _samplers(agent), what="no sampler of the agent's beside the keeper's")
 
         keeper.send_signal(signal.SIGKILL)
         keeper.wait()
-        awaited(lambda: _samplers(agent), 20, "a sampler of the agent's")
+        awaited(lambda: _samplers(agent), 60, "a sampler of the agent's")
         killed_bt = procfs.boottime()
-        own = awaited(lambda: [each for each in agent.of(protocol.GpusEvent) if each.bt > killed_bt], 20)
+        own = awaited(lambda: [each for each in agent.of(protocol.GpusEvent) if each.bt > killed_bt], 60)
 
     bts = [each.bt for each in shared]
     assert bts == sorted(set(bts))
@@ -152,17 +152,17 @@ def test_a_keeper_that_hangs_is_not_waited_for_and_listened_to_again_when_it_goe
     _, keeper, state = _launched(lab)
     with Agent() as agent:
         agent.watch(_spec(state), lab.state, interval_s=1.0)
-        awaited(lambda: _told(agent, 1), 20, "a sample")
+        awaited(lambda: _told(agent, 1), 60, "a sample")
         keeper.send_signal(signal.SIGSTOP)
         try:
             stopped_bt = procfs.boottime()
-            awaited(lambda: _samplers(agent), 20, "a sampler of the agent's")
-            awaited(lambda: agent.last(protocol.GpusEvent).bt > stopped_bt, 20, "a sample of the agent's own")
+            awaited(lambda: _samplers(agent), 60, "a sampler of the agent's")
+            awaited(lambda: agent.last(protocol.GpusEvent).bt > stopped_bt, 60, "a sample of the agent's own")
         finally:
             keeper.send_signal(signal.SIGCONT)
-        awaited(lambda: not _samplers(agent), 20, "the end of the agent's own sampler")
+        awaited(lambda: not _samplers(agent), 60, "the end of the agent's own sampler")
         again_bt = agent.last(protocol.GpusEvent).bt
-        awaited(lambda: agent.last(protocol.GpusEvent).bt > again_bt, 20, "a sample of the keeper's again")
+        awaited(lambda: agent.last(protocol.GpusEvent).bt > again_bt, 60, "a sample of the keeper's again")
 
 
 def test_a_keeper_that_ends_leaves_no_sample_behind(lab: Lab) -> None:
@@ -189,7 +189,7 @@ def _launched(lab: Lab) -> tuple[Path, Any, Path]:
         """
     )
     directory, keeper = lab.launch("r1", spec={"gpus": {"expected": 1, "simulated": str(state)}})
-    awaited(lambda: (gpushare.take(str(directory), str(state)) or {}).get("gpus"), 20, "the keeper's sample")
+    awaited(lambda: (gpushare.take(str(directory), str(state)) or {}).get("gpus"), 60, "the keeper's sample")
     return directory, keeper, state
 
 

@@ -58,11 +58,11 @@ def test_login_shell_that_takes_too_long_is_abandoned_and_ends_by_itself(
 
     assert login.why == "the login shell took longer than 0.5 s and was left to end by itself"
     assert env["PATH"] == loginenv.FALLBACK_PATH
-    until(lambda: (home / "lock").exists(), 20, "the profile has taken its lock")
+    until(lambda: (home / "lock").exists(), 60, "the profile has taken its lock")
     assert processes_of(home), "it lives on"
     (home / "gate").write_text("go\n")
-    until(lambda: (home / "left").exists(), 20, "the profile was read to its end, and the shell left by its own exit")
-    until(lambda: not processes_of(home), 20, "it has ended")
+    until(lambda: (home / "left").exists(), 60, "the profile was read to its end, and the shell left by its own exit")
+    until(lambda: not processes_of(home), 60, "it has ended")
     assert not (home / "lock").exists()
 
 
@@ -77,7 +77,7 @@ def test_abandoned_login_shell_is_no_child_of_the_keeper(home: Path, monkeypatch
     (home / "gate").write_text("go\n")
 
     assert not set(shells) & ours
-    until(lambda: not processes_of(home), 20, "it has ended")
+    until(lambda: not processes_of(home), 60, "it has ended")
 
 
 def test_login_shell_that_is_not_wanted_any_more_is_not_killed(home: Path) -> None:
@@ -86,10 +86,10 @@ def test_login_shell_that_is_not_wanted_any_more_is_not_killed(home: Path) -> No
 
     login = loginenv.LoginEnv()
     login.close()
-    until(lambda: processes_of(home), 20, "the shell runs")
+    until(lambda: processes_of(home), 60, "the shell runs")
     (home / "gate").write_text("go\n")
 
-    until(lambda: (home / "through").exists(), 20, "the profile was read to its end")
+    until(lambda: (home / "through").exists(), 60, "the profile was read to its end")
 
 
 def test_signals_that_python_ignores_reach_the_profile_as_usual(home: Path) -> None:

@@ -85,7 +85,7 @@ def test_log_that_was_moved_away_and_made_anew_by_another_is_where_the_run_goes_
         _age(log, 300)
         child.stdin.write(b"\n")
         child.stdin.flush()
-        until(lambda: away.stat().st_size, 30, what="words in the file that was moved away")
+        until(lambda: away.stat().st_size, 60, what="words in the file that was moved away")
 
         found = otherfile.beside({child.pid}, str(log))
         away.unlink()
@@ -116,9 +116,9 @@ def test_look_answers_without_waiting_and_forgets_when_the_log_speaks_again(
         other.advance()
         return other.found
 
-    until(lambda: found() == (str(tmp_path / "own.log"), writer.pid), 20)
+    until(lambda: found() == (str(tmp_path / "own.log"), writer.pid), 60)
     os.utime(log)
-    until(lambda: found() is None, 20)
+    until(lambda: found() is None, 60)
     other.close()
 
     assert other.fd == -1

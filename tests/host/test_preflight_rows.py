@@ -356,7 +356,7 @@ def test_a_reader_of_the_command_is_no_writer(place: Path) -> None:
     path = write(place / "run.sh", b"#!/bin/bash\nread line\n")
     running = subprocess.Popen([path], stdin=subprocess.PIPE)
     try:
-        until(lambda: b"run.sh" in Path(f"/proc/{running.pid}/cmdline").read_bytes(), 20)
+        until(lambda: b"run.sh" in Path(f"/proc/{running.pid}/cmdline").read_bytes(), 60)
 
         assert outcome(place, [str(path)]) == ("", None, "")
     finally:

@@ -33,4 +33,4 @@ def _start(folder: Path, mounted: Path) -> None:
     # Told to go into the background by itself it keeps our pipes open.
     line = 'setsid -f lxcfs -f -l -p "$1/lxcfs.pid" "$1/lxcfs" >"$1/lxcfs.log" 2>&1'
     call("sh", "-c", line, "sh", folder)
-    until((mounted / "proc/uptime").exists, timeout_s=20, what="lxcfs serves")
+    until((mounted / "proc/uptime").exists, timeout_s=60, what="lxcfs serves")

@@ -55,7 +55,7 @@ def test_chained_background_line_starts_the_run_but_never_returns(idle: Containe
         host.ssh_argv(_over_ssh(idle, _HANGING_LINE)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as ssh:
         assert ssh.stdout is not None
-        until(lambda: "step 3 " in idle.read(_LOG), timeout_s=20, what="the run steps")
+        until(lambda: "step 3 " in idle.read(_LOG), timeout_s=60, what="the run steps")
         assert ssh.stdout.readline() in ("1\n", "0\n")  # so the list's last command has ended; that may have been early
         with pytest.raises(subprocess.TimeoutExpired):
             ssh.wait(timeout=1)

@@ -30,7 +30,7 @@ async def test_both_ends_of_two_gigabytes_are_read_at_once_and_all_of_it_is_sear
     await asyncio.to_thread(_written, training.container.path(path))
     async with training.engine() as engine:
         await reach(engine, lambda now: now.verdict == Verdict.STEPPING)
-        await until_async(lambda: engine.can_look, 20, what="the log's connection")
+        await until_async(lambda: engine.can_look, 60, what="the log's connection")
         place = Place(path=path)
 
         top = await engine.logs.lines(place, 0, 4000)

@@ -42,8 +42,8 @@ async def test_steps_are_unseen_while_only_the_log_is_lost_and_c_brings_them_bac
     async with training.engine() as engine:
         await reach(engine, lambda now: now.verdict == Verdict.STEPPING and now.progress.usual_step_s is not None)
         with _held(training, engine):
-            lost = await reach(engine, lambda now: now.log.lost is not None, 30)
-            unseen = await reach(engine, lambda now: now.verdict == Verdict.RUNNING, 30)
+            lost = await reach(engine, lambda now: now.log.lost is not None, 60)
+            unseen = await reach(engine, lambda now: now.verdict == Verdict.RUNNING, 60)
 
             assert lost.link.state is LinkState.UP
             assert (_slug(unseen), outcome.check_exit_code(unseen)) == ("log_lost", 6)
@@ -52,7 +52,7 @@ async def test_steps_are_unseen_while_only_the_log_is_lost_and_c_brings_them_bac
             assert (unseen.progress.rate.now, unseen.link.state) == (None, LinkState.UP)
 
             engine.retry_link()
-            back = await reach(engine, lambda now: now.verdict == Verdict.STEPPING, 30)
+            back = await reach(engine, lambda now: now.verdict == Verdict.STEPPING, 60)
 
     assert (back.reason, back.log.lost) == (None, None)
 
@@ -63,10 +63,10 @@ async def test_silent_log_connection_is_missed_and_every_line_arrives_once(train
     async with training.engine() as engine:
         engine.log.__init__(max_lines=2 * _LINES)  # type: ignore[misc]
         await engine.execute(await engine.plan("restart"))
-        await until_async(lambda: engine.log.end > 2_000, 20, "lines come")
+        await until_async(lambda: engine.log.end > 2_000, 60, "lines come")
         with _held(training, engine):
-            await reach(engine, lambda now: now.log.lost is not None, 30)
-            await reach(engine, lambda now: now.log.lost is None, 30)
+            await reach(engine, lambda now: now.log.lost is not None, 60)
+            await reach(engine, lambda now: now.log.lost is None, 60)
         await until_async(lambda: _newest(engine) == f"line {_LINES} of many", 60, "the last line")
 
         assert _texts(engine) == [f"line {number} of many" for number in range(1, _LINES + 1)]
@@ -82,11 +82,11 @@ async def test_follow_that_is_answered_too_late_is_asked_again_and_no_line_comes
         engine.log.__init__(max_lines=2 * _LINES)  # type: ignore[misc]
         link = engine._link
         assert isinstance(link, Link)
-        await until_async(lambda: link._bulk.channel is not None, 20)
+        await until_async(lambda: link._bulk.channel is not None, 60)
         with _held(training, engine):
             await engine.execute(await engine.plan("restart"))
             # The agent is there and doesn't answer: told, though the connection itself is up.
-            waits = await reach(engine, lambda now: now.log.lost is not None, 30)
+            waits = await reach(engine, lambda now: now.log.lost is not None, 60)
             # On the log's connection, whichever is due; on a busy machine it is missed before anything is asked.
             told = [f"no answer to {each} " for each in ("LogFollow", "LogRead", "Recorder")] + [
                 "no word from the host"
@@ -102,7 +102,7 @@ async def test_plan_is_made_though_the_link_flaps(training: Training) -> None:
     host = training.lab.host()
     async with training.engine() as engine:
         for _ in range(3):
-            await reach(engine, lambda now: now.link.state is LinkState.UP, 20)
+            await reach(engine, lambda now: now.link.state is LinkState.UP, 60)
             planned = asyncio.create_task(engine.plan("restart"))
             await asyncio.sleep(0)  # it is asked
             assert await asyncio.to_thread(host.cut) >= 1
@@ -120,11 +120,11 @@ async def test_host_sends_no_more_log_than_it_has_credit_for(training: Training)
         send = engine._link.bulk_send
         engine._link.bulk_send = lambda operation: held.append(operation.bytes)  # type: ignore[method-assign]
         await engine.execute(await engine.plan("restart"))
-        known = await reach(engine, lambda now: now.log.path is not None and now.log.size_bytes is not None, 20)
+        known = await reach(engine, lambda now: now.log.path is not None and now.log.size_bytes is not None, 60)
         log = training.container.path(known.log.path or "")
-        await until_async(lambda: log.stat().st_size > 3 * CREDIT_BYTES, 30, "the log is longer than the credit")
+        await until_async(lambda: log.stat().st_size > 3 * CREDIT_BYTES, 60, "the log is longer than the credit")
 
-        await until_async(lambda: engine._following._flow.next_offset >= CREDIT_BYTES, 20)
+        await until_async(lambda: engine._following._flow.next_offset >= CREDIT_BYTES, 60)
         assert engine._following._flow.next_offset == CREDIT_BYTES
 
         engine._link.bulk_send = send  # type: ignore[method-assign]

@@ -28,7 +28,7 @@ def test_restart_cut_between_kill_and_spawn_is_interrupted_and_the_next_one_work
     accepted = training.cli("restart", "--yes", "--json", "--detach", config=config)
     training.container.run(["kill", "-KILL", str(training.keeper(accepted.json["id"]))])
     training.container.run(["kill", "-KILL", str(first.json["pid"])])
-    until(lambda: not training.mains(), 20, "nothing runs")
+    until(lambda: not training.mains(), 60, "nothing runs")
 
     status = training.cli("status", "--json", "--check")
     waited = training.cli("wait", accepted.json["id"], "--json", "--timeout", "90s")

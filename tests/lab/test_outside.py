@@ -32,7 +32,7 @@ def _of_container(holder: str, training: Training) -> int:
         "/root/other.py", 'import time\ncontext = open("/dev/nvidia-uvm")\nprint(1, flush=True)\ntime.sleep(600)\n'
     )
     ct.run(["sh", "-c", "setsid -f python3 /root/other.py >/tmp/other 2>&1 </dev/null"])
-    until(lambda: ct.read("/tmp/other") == "1\n", 20, f"{holder} holds the device")
+    until(lambda: ct.read("/tmp/other") == "1\n", 60, f"{holder} holds the device")
     (pid,) = ct.pids_of("other.py")
     return pid
 
@@ -48,7 +48,7 @@ def _on_the_host(folder: Path) -> Iterator[int]:
     own_dev = 'mount -t tmpfs tmpfs /dev && : > /dev/nvidia-uvm && exec python3 -c "$1"'
     process = subprocess.Popen(["unshare", "--mount", "sh", "-c", own_dev, "sh", program])
     try:
-        until(ready.exists, 20, "the host's process holds the device")
+        until(ready.exists, 60, "the host's process holds the device")
         yield process.pid
     finally:
         process.kill()
@@ -63,7 +63,7 @@ def _started_by_hand(training: Training, driver: Path) -> int:
     ct.touch_uvm()
     ct.write(_STATE, "driver 550.54\n")
     ct.run(["sh", "-c", f"cd /root && setsid -f python3 /root/train.py >{_LOG} 2>&1 </dev/null"])
-    until(lambda: "step 2 " in ct.read(_LOG), 20, "the run steps")
+    until(lambda: "step 2 " in ct.read(_LOG), 60, "the run steps")
     (pid,) = ct.pids_of("train.py")
     return pid
 
@@ -103,7 +103,7 @@ def test_memory_listed_by_pids_of_the_host_is_given_to_the_run_to_others_and_to_
 
         async def watch() -> Snapshot:
             async with training.engine(_config(training)) as engine:
-                return await reach(engine, lambda now: _owners(now) == ["run", "other", "other", "nobody"], 20)
+                return await reach(engine, lambda now: _owners(now) == ["run", "other", "other", "nobody"], 60)
 
         seen = asyncio.run(watch())
 
@@ -151,11 +151,11 @@ def _parent(pid: int) -> int | None:
 
 
 def _await_no_helpers(lab: Lab) -> None:
-    until(lambda: not _helpers(lab), 30, "no helper is left on the host")
+    until(lambda: not _helpers(lab), 60, "no helper is left on the host")
 
 
 async def _seen_from_the_host(engine: Engine) -> Snapshot:
-    return await reach(engine, lambda now: now.container is not None and now.container.frozen is False, 20)
+    return await reach(engine, lambda now: now.container is not None and now.container.frozen is False, 60)
 
 
 def test_a_frozen_container_is_named_at_once_and_its_agents_are_kept_until_it_thaws(
@@ -169,17 +169,17 @@ def test_a_frozen_container_is_named_at_once_and_its_agents_are_kept_until_it_th
     async def watch() -> None:
         async with training.engine(_config(training)) as engine:
             await _seen_from_the_host(engine)
-            await reach(engine, lambda now: now.progress.step is not None, 20)
+            await reach(engine, lambda now: now.progress.step is not None, 60)
             wrappers = training.wrappers()
             await asyncio.to_thread(training.container.freeze)
             try:
                 engine.on_change.append(lambda: reasons.add(engine.snapshot.link.reason))
-                lost = await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
+                lost = await reach(engine, lambda now: now.link.state is not LinkState.UP, 60)
                 assert (lost.link.state, lost.link.reason) == (LinkState.LOST, "container_frozen")
                 assert training.wrappers() == wrappers
             finally:
                 await asyncio.to_thread(training.container.thaw)
-            await reach(engine, lambda now: now.run is not None and bool(now.run.alive), 20)
+            await reach(engine, lambda now: now.run is not None and bool(now.run.alive), 60)
             back = await _seen_from_the_host(engine)
             assert back.link.state is LinkState.UP
 
@@ -203,11 +203,11 @@ def test_a_helper_that_is_killed_takes_nothing_with_it(lab: Lab, driver: Path, t
             before = await _seen_from_the_host(engine)
             (helper,) = _helpers(lab)
             os.kill(helper, signal.SIGKILL)
-            told = await reach(engine, lambda now: now.container is not None and now.container.frozen is None, 30)
+            told = await reach(engine, lambda now: now.container is not None and now.container.frozen is None, 60)
             assert told.container is not None
             assert "the agent ended by signal" in told.container.why
             step = before.progress.step or 0
-            return await reach(engine, lambda now: (now.progress.step or 0) >= step + 5, 20)
+            return await reach(engine, lambda now: (now.progress.step or 0) >= step + 5, 60)
 
     after = asyncio.run(watch())
 
@@ -223,7 +223,7 @@ def test_no_helper_is_started_where_the_config_says_so(lab: Lab, driver: Path, t
 
     async def watch() -> Snapshot:
         async with training.engine(_config(training, host_helper=False)) as engine:
-            seen = await reach(engine, lambda now: (now.progress.step or 0) > 0 and now.gpus.at is not None, 20)
+            seen = await reach(engine, lambda now: (now.progress.step or 0) > 0 and now.gpus.at is not None, 60)
             assert _helpers(lab) == []
             return seen
 
@@ -277,7 +277,7 @@ def test_a_kill_by_the_containers_memory_limit_is_proven_by_the_kernel_log(
             with uncounted.kill():
                 ct.write("/root/go", "")
                 ended = await reach(engine, lambda now: now.verdict is Verdict.ENDED, 60)
-            return ended if _is_proven(ended) else await reach(engine, _is_proven, 30)
+            return ended if _is_proven(ended) else await reach(engine, _is_proven, 60)
 
     ended = asyncio.run(watch())
 

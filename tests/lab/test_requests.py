@@ -64,7 +64,7 @@ def test_stop_proves_that_all_are_gone_and_check_says_so_afterwards(training_in_
     unconfirmed = training.cli("stop", "--json")
     healthy = training.cli("status", "--check")
     waiting = training.console("wait", running.json["id"], "--for", "exit", "--json", "--timeout", "90s")
-    until(lambda: len(training.agents()) == 2, 20, "somebody waits for its end")
+    until(lambda: len(training.agents()) == 2, 60, "somebody waits for its end")
 
     stopped = training.cli("stop", "--yes", "--json")
 
@@ -98,7 +98,7 @@ def test_hand_started_run_can_be_stopped_and_stopping_again_finds_nothing(traini
 def test_status_check_tells_a_run_that_ended_from_a_bad_one(training: Training) -> None:
     training.fault("nan:5")
     running = training.restart()
-    until(lambda: "loss nan" in training.container.read(running.json["log"]), 20, "the loss is NaN")
+    until(lambda: "loss nan" in training.container.read(running.json["log"]), 60, "the loss is NaN")
 
     bad = training.cli("status", "--json", "--check")
     training.container.run(["kill", "-KILL", str(running.json["pid"])])

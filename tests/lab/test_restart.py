@@ -51,7 +51,7 @@ def test_cache_is_set_aside_and_deleted_unless_kept(training: Training) -> None:
     assert "KiB set aside" in cleared.stage("cache")["evidence"]
     assert not old.exists()
     beside = training.container.path("/tmp")
-    until(lambda: not list(beside.glob(f"{TRASH_PREFIX}*")), 20, "the trash is deleted")
+    until(lambda: not list(beside.glob(f"{TRASH_PREFIX}*")), 60, "the trash is deleted")
 
 
 def test_hand_started_run_is_planned_and_replaced_and_bystanders_are_neither(training_in_each: Training) -> None:
@@ -68,7 +68,7 @@ def test_hand_started_run_is_planned_and_replaced_and_bystanders_are_neither(tra
     before = set(container.processes())
     for line in bystanders:
         container.run(["bash", "-c", 'setsid -f bash -c "$0" </dev/null >/dev/null 2>&1', line])
-    until(lambda: len(_with_the_name(training) - before) >= len(bystanders) + 1, 20, "the bystanders are there")
+    until(lambda: len(_with_the_name(training) - before) >= len(bystanders) + 1, 60, "the bystanders are there")
     standing = _with_the_name(training) - before
     status = training.cli("status", "--json")
 

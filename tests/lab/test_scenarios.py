@@ -359,7 +359,7 @@ def _await_evidence(training: Training, pattern: str) -> None:
             seen[str(status.get("stopping_text", ""))] = None
         return any(re.search(pattern, words) for words in seen)
 
-    until(is_there, 40, f"{pattern} in {seen}")
+    until(is_there, 60, f"{pattern} in {seen}")
 
 
 _UNTIL_GO = "until test -e /root/go; do sleep 0.1; done"
@@ -437,7 +437,7 @@ def _killed_by_the_kernel(case: Case, scene: Scene) -> None:
     )
     config = training.config(host_helper=False)  # what is known from inside alone
     with _restarting(training, "--timeout", "90s", config=config) as restart, ExitStack() as afterwards:
-        pid = until(lambda: _running(training), 30, "it loads")
+        pid = until(lambda: _running(training), 60, "it loads")
         assert pid is not None
         _limit_memory(container.outside(pid), 64 << 20, container.number, afterwards)
         with uncounted.kill():
@@ -477,7 +477,7 @@ def _limit_memory(pid: int, limit_bytes: int, number: int, afterwards: ExitStack
 
 
 def _remove_group(group: Path) -> None:
-    until(lambda: not (group / "cgroup.procs").read_text(), 20, "nobody is left in it")
+    until(lambda: not (group / "cgroup.procs").read_text(), 60, "nobody is left in it")
     group.rmdir()
 
 
@@ -568,7 +568,7 @@ def _foreign_memory(case: Case, scene: Scene) -> None:
     assert case.reason in training.cli("status", "--json").json["warnings"]
     _launch(training, case)
     # Also while the run has that GPU, too: whoever reads the memory must know that it isn't all the run's.
-    until(lambda: case.reason in training.cli("status", "--json").json["warnings"], 20, "who shares it is named")
+    until(lambda: case.reason in training.cli("status", "--json").json["warnings"], 60, "who shares it is named")
     assert pid in container.processes()
 
 
@@ -630,9 +630,9 @@ def _cut_after_the_spawn(case: Case, scene: Scene) -> None:
     training.container.write("/root/run.sh", f"#!/bin/bash\n{_UNTIL_GO}\nexec {training.line()}\n", mode=0o755)
     restart = training.console("restart", "--yes", "--json", "--timeout", "60s")
     try:
-        until(lambda: any(_was_spawned(training, run) for run in training.run_ids()), 40, "it was spawned")
+        until(lambda: any(_was_spawned(training, run) for run in training.run_ids()), 60, "it was spawned")
         # Both of its connections: on a busy machine the second may come late.
-        until(lambda: len(training.agents()) == 2, 40, "both agents watch")
+        until(lambda: len(training.agents()) == 2, 60, "both agents watch")
         assert training.lab.host().cut() >= 2
         training.container.write("/root/go", "")
     finally:
@@ -661,7 +661,7 @@ def _pid_reused(case: Case, scene: Scene) -> None:
     container = training.container
     done = training.restart()
     container.run(["kill", "-KILL", str(training.keeper(done.json["id"])), str(done.json["pid"])])
-    until(lambda: not training.mains(), 20)
+    until(lambda: not training.mains(), 60)
     container.run(["sh", "-c", "setsid -f sleep 900 </dev/null >/dev/null 2>&1"])
     (other,) = until(lambda: _sleepers(training, "900", 1), what="it sleeps")
     for name in ("status.json", "run.json"):
@@ -722,7 +722,7 @@ def _without_systemd(case: Case, scene: Scene) -> None:
     training = scene.training
     done = _launch(training, case)
     training.await_no_agents()
-    until(lambda: not training.wrappers(), 20, "the session is over")
+    until(lambda: not training.wrappers(), 60, "the session is over")
     training.steps_on(done.json["log"])
     assert training.parent(training.keeper(done.json["id"])) == 1
 
@@ -754,8 +754,8 @@ def _killed_with_all_their_kind(case: Case, scene: Scene) -> None:
     keeper = training.keeper(done.json["id"])
     line = ["pkill", "-9", "-f", "python3"] if case.id == "L46" else ["bash", "-c", _FUSER_KILL]
     training.container.run(line, check=False)
-    until(lambda: not training.mains(), 20)
-    until(lambda: keeper not in training.container.processes(), 20, "the keeper ends by itself")
+    until(lambda: not training.mains(), 60)
+    until(lambda: keeper not in training.container.processes(), 60, "the keeper ends by itself")
     status = training.cli("status", "--check")
     assert status.code == case.code
     assert case.reason in status.out
@@ -777,9 +777,9 @@ def _orphans(case: Case, scene: Scene) -> None:
     assert len(workers) == 8
     renamed = "exec -a 'dflash drafter 7' sleep 1000 >>/workspace/train_hand.log 2>&1 </dev/null"
     container.run(["setsid", "-f", "bash", "-c", renamed])
-    (worker,) = until(lambda: container.pids_of("1000"), 20)
+    (worker,) = until(lambda: container.pids_of("1000"), 60)
     container.run(["kill", "-KILL", str(main)])
-    until(lambda: main not in container.processes(), 20)
+    until(lambda: main not in container.processes(), 60)
     plan = training.cli("restart", "--plan", "--json")
     assert {*workers, worker} <= {each["pid"] for each in plan.json["replaces"]}
     done = _launch(training, case)
@@ -871,7 +871,7 @@ def _odd_run(case: Case, scene: Scene) -> None:
     match case.id:
         case "L37-systemd":
             training.await_no_agents()
-            until(lambda: not training.wrappers(), 20, "the session is over")
+            until(lambda: not training.wrappers(), 60, "the session is over")
             training.steps_on(told["log"])
             keeper = training.keeper(told["id"])
             assert "/dflash-" in container.read(f"/proc/{keeper}/cgroup")
@@ -1037,7 +1037,7 @@ def _frozen_while_killing(case: Case, scene: Scene) -> None:
         await asyncio.to_thread(_await_evidence, training, "TERM, . s of 8 s left")
         await asyncio.to_thread(container.freeze)
         try:
-            frozen = await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
+            frozen = await reach(engine, lambda now: now.link.state is not LinkState.UP, 60)
             assert frozen.link.state is LinkState.LOST
             told = await asyncio.to_thread(training.cli, "status", "--json", timeout_s=40)
             assert (told.code, told.json["reason"]) == (31, "container_frozen"), told
@@ -1045,7 +1045,7 @@ def _frozen_while_killing(case: Case, scene: Scene) -> None:
         finally:
             await asyncio.to_thread(container.thaw)
         engine.retry_link()
-        failed = await reach(engine, lambda now: now.verdict == Verdict.FAILED, 30)
+        failed = await reach(engine, lambda now: now.verdict == Verdict.FAILED, 60)
         assert failed.reason is not None
         assert failed.reason.slug == case.reason
         assert outcome.judge(failed, "stepping").exit_code == case.code
@@ -1070,14 +1070,14 @@ def _frozen_before_it_was_read(case: Case, scene: Scene) -> None:
         over_at = asyncio.get_running_loop().time() + lease_s
         asked = asyncio.create_task(engine.execute(plan))
         try:
-            await reach(engine, lambda now: now.link.state is not LinkState.UP, 30)
+            await reach(engine, lambda now: now.link.state is not LinkState.UP, 60)
             asked.cancel()
             # Beyond the agent's lease, however soon the host has told that it is frozen.
             await asyncio.sleep(max(0.0, over_at + 1.0 - asyncio.get_running_loop().time()))
         finally:
             await asyncio.to_thread(container.thaw)
         engine.retry_link()
-        back = await reach(engine, lambda now: now.link.state is LinkState.UP, 30)
+        back = await reach(engine, lambda now: now.link.state is LinkState.UP, 60)
         assert back.run is not None
         assert back.run.id == first.json["id"]
 
@@ -1097,9 +1097,9 @@ def _twenty_reconnects(case: Case, scene: Scene) -> None:
         for _ in range(20):
             assert await lost_by(engine, host.cut) >= 1
             engine.retry_link()
-            await reach(engine, lambda now: now.link.state is LinkState.UP and now.verdict == Verdict.STEPPING, 20)
-        await until_async(lambda: len(training.agents()) <= 2, 30, "no pile of agents")
-        await until_async(lambda: len(training.wrappers()) <= 4, 20, "no pile of wrappers")
+            await reach(engine, lambda now: now.link.state is LinkState.UP and now.verdict == Verdict.STEPPING, 60)
+        await until_async(lambda: len(training.agents()) <= 2, 60, "no pile of agents")
+        await until_async(lambda: len(training.wrappers()) <= 4, 60, "no pile of wrappers")
 
     _in_console(training, play)
     assert (training.run_ids(), training.mains()) == ([first.json["id"]], [first.json["pid"]])

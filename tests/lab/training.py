@@ -122,7 +122,7 @@ class Training:
         """Start the trainer as people do, with nohup, and return its pid once it steps."""
         line = f"cd /root; nohup python3 -u {SCRIPT} {_OPTIONS} {options} >{log} 2>&1 </dev/null &"
         self.container.run(["bash", "-c", line])
-        until(lambda: self.last_step(log) >= 2, 20, "the hand-started run steps")
+        until(lambda: self.last_step(log) >= 2, 60, "the hand-started run steps")
         (pid,) = self.mains()
         return pid
 
@@ -153,7 +153,7 @@ class Training:
     def steps_on(self, log: str) -> None:
         """Wait until the run takes two more steps."""
         now = self.last_step(log)
-        until(lambda: self.last_step(log) >= now + 2, 20, f"steps after {now}")
+        until(lambda: self.last_step(log) >= now + 2, 60, f"steps after {now}")
 
     def keeper(self, run: str) -> int:
         """Return the pid (inside) of the keeper of the run with this id."""
@@ -196,7 +196,7 @@ class Training:
         ours = f"{self.lab.folder}/lxc"
         return [p for p, argv in argvs.items() if argv[:1] == ["lxc-attach"] and ours in argv and which == argv[3:5]]
 
-    def await_no_agents(self, timeout_s: float = 30) -> None:
+    def await_no_agents(self, timeout_s: float = 60) -> None:
         """Wait until every agent has ended, by its console's word or by its lease."""
         try:
             until(lambda: not self.agents(), timeout_s)
@@ -282,7 +282,7 @@ class Training:
         engine = Engine("lab", target, operator="tester", origin="lab")
         task = asyncio.create_task(engine.run())
         try:
-            await reach(engine, lambda _: engine.has_word, 30)
+            await reach(engine, lambda _: engine.has_word, 60)
             yield engine
         finally:
             task.cancel()
@@ -321,7 +321,7 @@ def finished(console: subprocess.Popen[str], timeout_s: float = 120) -> Done:
     return Done(console.returncode, out, err)
 
 
-async def reach(engine: Engine, predicate: Any, timeout_s: float = 30) -> Snapshot:
+async def reach(engine: Engine, predicate: Any, timeout_s: float = 60) -> Snapshot:
     """Wait until the predicate holds of a snapshot, and return that."""
     deadline = asyncio.get_running_loop().time() + timeout_s
     found = await engine.until(lambda now: now if predicate(now) else None, deadline)

@@ -55,7 +55,7 @@ async def until_up(heard: Heard, count: int = 1) -> None:
         assert not refused, refused
         return len(heard.of(LinkUp)) >= count and len(heard.of(BulkUp)) >= count
 
-    await until_async(both, 20)
+    await until_async(both, 60)
 
 
 @pytest.mark.parametrize("way", ["host", "jump"])
@@ -101,7 +101,7 @@ async def test_bootstrap_adds_little_to_what_a_bare_command_costs(
             bare.append(time.monotonic() - began)
         began = time.monotonic()
         async with running(target, heard):
-            await until_async(lambda count=count: len(heard.of(LinkUp)) == count, 20)  # type: ignore[misc]
+            await until_async(lambda count=count: len(heard.of(LinkUp)) == count, 60)  # type: ignore[misc]
             whole.append(time.monotonic() - began)
 
     print(f"bare {statistics.median(bare):.3f} s, with the agent {statistics.median(whole):.3f} s")
@@ -140,7 +140,7 @@ async def test_dropped_wire_is_a_lost_link_within_five_seconds(
 
 async def test_incomplete_python_is_named(lab: Lab, minimal_container: Container, heard: Heard) -> None:
     async with running(target_in(lab, minimal_container), heard):
-        await until_async(lambda: heard.of(LinkDown), 20)
+        await until_async(lambda: heard.of(LinkDown), 60)
 
     assert heard.of(LinkDown)[0].reason is Reason.PYTHON_INCOMPLETE
     assert "json" in heard.of(LinkDown)[0].detail
@@ -149,21 +149,21 @@ async def test_incomplete_python_is_named(lab: Lab, minimal_container: Container
 
 async def test_missing_python_in_the_container_is_named(lab: Lab, plain_container: Container, heard: Heard) -> None:
     async with running(target_in(lab, plain_container, python="python-not-there"), heard):
-        await until_async(lambda: heard.of(LinkDown), 20)
+        await until_async(lambda: heard.of(LinkDown), 60)
 
     assert heard.of(LinkDown)[0].reason is Reason.PYTHON_MISSING
 
 
 async def test_missing_wrapper_on_the_host_is_named(lab: Lab, heard: Heard) -> None:
     async with running(target_in(lab, None, exec=["vzctl-not-there", "exec", "200"]), heard):
-        await until_async(lambda: heard.of(LinkDown), 20)
+        await until_async(lambda: heard.of(LinkDown), 60)
 
     assert heard.of(LinkDown)[0].reason is Reason.WRAPPER_MISSING
 
 
 async def test_missing_container_is_called_stopped_since_lxc_says_the_same_of_both(lab: Lab, heard: Heard) -> None:
     async with running(target_in(lab, None, exec=["pct", "exec", "999", "--"]), heard):
-        await until_async(lambda: heard.of(LinkDown), 20)
+        await until_async(lambda: heard.of(LinkDown), 60)
 
     assert heard.of(LinkDown)[0].reason is Reason.CONTAINER_STOPPED
     assert heard.of(LinkDown)[0].retry_in_s is None
@@ -175,10 +175,10 @@ async def test_container_that_stops_and_starts_again_is_found_again(lab: Lab, he
         await until_up(heard)
 
         await asyncio.to_thread(container.stop)
-        await until_async(lambda: Reason.CONTAINER_STOPPED in [event.reason for event in heard.of(LinkDown)], 20)
+        await until_async(lambda: Reason.CONTAINER_STOPPED in [event.reason for event in heard.of(LinkDown)], 60)
         await asyncio.to_thread(container.start)
 
-        await until_async(lambda: len(heard.of(LinkUp)) == 2, 30)
+        await until_async(lambda: len(heard.of(LinkUp)) == 2, 60)
 
 
 async def test_frozen_container_is_named_and_the_attempt_goes_on_when_it_thaws(
@@ -190,7 +190,7 @@ async def test_frozen_container_is_named_and_the_attempt_goes_on_when_it_thaws(
     container.freeze()
     try:
         async with running(target_in(lab, container), heard):
-            await until_async(lambda: heard.of(LinkDown), 20)
+            await until_async(lambda: heard.of(LinkDown), 60)
             held = heard.of(LinkDown)[0]
             assert (held.reason, held.held, held.retry_in_s) == (Reason.CONTAINER_FROZEN, True, None)
 

@@ -51,7 +51,7 @@ def local() -> Target:
 
 
 async def until_up(heard: Heard, count: int = 1) -> None:
-    await until_async(lambda: len(heard.of(LinkUp)) >= count and len(heard.of(BulkUp)) >= count, 20)
+    await until_async(lambda: len(heard.of(LinkUp)) >= count and len(heard.of(BulkUp)) >= count, 60)
 
 
 def is_gone(pid: int) -> bool:

@@ -229,12 +229,12 @@ def test_a_simulated_run_is_seen_from_its_first_context_to_its_end(ask: Ask, sta
     with (tmp_path / "log").open("wb") as log:
         run = subprocess.Popen(argv, stdout=log, stdin=subprocess.DEVNULL)
     try:
-        until(lambda: state.exists() and " util=9" in state.read_text(), 20)
+        until(lambda: state.exists() and " util=9" in state.read_text(), 60)
         stepping = ask(count)
     finally:
         run.kill()
         run.wait()
-    until(lambda: not any(gpu["procs"] for gpu in gpustate.parse(state.read_text())), 20)
+    until(lambda: not any(gpu["procs"] for gpu in gpustate.parse(state.read_text())), 60)
     killed = ask(count)
 
     assert stepping[0] == [1] * 8

@@ -18,7 +18,7 @@ def toasts(app: object) -> list[str]:
 async def test_d_saves_a_diagnosis_and_says_where() -> None:
     async with running("stalled") as (app, source, pilot):
         await pilot.press("d")
-        await until_async(lambda: any("saved" in text for text in toasts(app)), 20)
+        await until_async(lambda: any("saved" in text for text in toasts(app)), 60)
 
         assert source.diagnosed == 1
         assert toasts(app) == ["diagnosis saved: /home/ops/slammed5.diagnosis.txt"]
@@ -39,7 +39,7 @@ async def test_d_says_why_there_is_no_diagnosis() -> None:
         source.refuse = ConsoleError(Reason.NOTHING_RUNS, "no process of a run is there", Exit.NOTHING_RUNS)
 
         await pilot.press("d")
-        await until_async(lambda: any("no diagnosis" in text for text in toasts(app)), 20)
+        await until_async(lambda: any("no diagnosis" in text for text in toasts(app)), 60)
 
         assert toasts(app) == ["no diagnosis: no process of a run is there"]
 

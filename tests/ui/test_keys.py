@@ -359,7 +359,7 @@ async def test_the_plots_hold_dots_once_plotext_is_there() -> None:
             text = as_text(overview(app).query_one("#main-panel", LinesView).view)
             return any("\u2801" <= char <= "\u28ff" for char in text)
 
-        await until_async(dotted, 20, what="dots in the plot")
+        await until_async(dotted, 60, what="dots in the plot")
 
 
 async def test_y_copies_a_report_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

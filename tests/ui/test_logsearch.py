@@ -163,7 +163,7 @@ async def test_a_count_ends_with_the_file_that_it_began_in(tmp_path: Path) -> No
     logs.gate.clear()
     first_file = view.files
     counting = asyncio.create_task(search.count(typed("x")))
-    await until_async(lambda: logs.asked, 30, what="the first look")
+    await until_async(lambda: logs.asked, 60, what="the first look")
 
     another = tmp_path / "another"
     written(another, 20_000)

@@ -79,7 +79,7 @@ class Desk:
         await self.pilot.pause()
 
     async def until(self, look: Callable[[], object], what: str) -> None:
-        await until_async(look, 30, what=what)
+        await until_async(look, 60, what=what)
 
     async def typed(self, key: str, text: str) -> None:
         await self.press(key, *("space" if char == " " else char for char in text), "enter")
