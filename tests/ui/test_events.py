@@ -100,6 +100,23 @@ def test_runs_of_before_are_told_from_the_ledger_but_not_the_one_that_is_watched
     assert [each.text for each in found] == ["ops1 started slammed4", "slammed4: stopped by anna"]
 
 
+def test_the_start_of_a_run_that_was_watched_until_it_was_replaced_is_told_once() -> None:
+    chronicle = Chronicle()
+    after = replace(fixtures.RUN, id="r-0042", name="slammed6", replaced="slammed5")
+    for snapshot in (HEALTHY, replace(HEALTHY, run=after)):
+        chronicle.see(snapshot)
+    rows = (replace(pastruns.LIVE, ended_wall=NOW), pastruns.BEFORE)
+
+    found = of_past_runs(rows, but="r-0042", me="ops1", told=chronicle.events)
+
+    told = [each.text for each in (*found, *chronicle.events) if " started " in each.text]
+    assert sorted(told) == [
+        "ops1 started slammed4",
+        "ops1 started slammed5",
+        "ops1 started slammed6 in place of slammed5",
+    ]
+
+
 def text(app: ConsoleApp) -> str:
     return app.screen.text() if isinstance(app.screen, EventsScreen) else ""
 

@@ -116,16 +116,21 @@ def _event(event: Happening, width: int, look: Look) -> list[Line]:
     return [first, *((Span(" " * indent), Span(row, text_role)) for row in rows[1:])]
 
 
-def of_past_runs(rows: Iterable[Entry], *, but: str | None, me: str) -> list[Happening]:
-    """Return when runs of before were started and how they ended, from the ledger; not of the run that is watched."""
+def of_past_runs(rows: Iterable[Entry], *, but: str | None, me: str, told: Iterable[Happening] = ()) -> list[Happening]:
+    """Return when runs of before were started and how they ended, from the ledger; not of the run that is watched.
+
+    `told`: what was seen; the start of a run that was watched then is in it.
+    """
     found = []
+    begun = {each.fields.get("id") for each in told if each.fields.get("action") == "restart"}
     for row in rows:
         if row.id == but or row.is_log_only or not row.accepted_wall:
             continue
         name = row.name or row.id
         instead = f" in place of {row.replaced_name}" if row.replaced_name else ""
         text = f"{row.operator or 'somebody'} started {name}{instead}"
-        found.append(Happening(at=row.accepted_wall, kind=Kind.OPERATOR, text=text))
+        if row.id not in begun:
+            found.append(Happening(at=row.accepted_wall, kind=Kind.OPERATOR, text=text))
         if row.is_over and row.ended_wall is not None:
             end = history.ending(row, me=me)
             severity = Severity.ERROR if end.sign is Sign.BAD else Severity.INFO

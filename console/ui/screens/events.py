@@ -52,8 +52,8 @@ class EventsScreen(TargetScreen):
         snapshot = self.snapshot
         if self.viewing is not None:
             return of_past_run(self.viewing.entry, snapshot)
-        past = of_past_runs(self._rows, but=snapshot.run_id, me=snapshot.operator)
-        return [*past, *self.face.chronicle.events]
+        seen = self.face.chronicle.events
+        return [*of_past_runs(self._rows, but=snapshot.run_id, me=snapshot.operator, told=seen), *seen]
 
     def lay_out(self) -> None:
         width, height = self.size
