@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from console.state.formatrules import skip_prefix
+from console.state.prefix import skip_prefix
 
 _START: Final = "Traceback (most recent call last)"
 _REACH: Final = 1500

@@ -10,9 +10,10 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from console.state.checkpoints import read_checkpoint
-from console.state.formatrules import PREFIX, Kind, read, skip_prefix
+from console.state.formatrules import Kind, read
 from console.state.formats import LITERALS
 from console.state.lazy import lazy
+from console.state.prefix import PREFIX, skip_prefix
 
 
 class ErrorShape(NamedTuple):

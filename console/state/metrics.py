@@ -19,15 +19,13 @@ from console.state.formatrules import (
     Kind,
     Reading,
     Scope,
-    label_end,
     read,
     read_more,
-    skip_prefix,
-    without_json_after,
 )
 from console.state.formats import find_format
 from console.state.linekind import LineKind, classify
 from console.state.lines import RawLine
+from console.state.prefix import label_end, skip_prefix, without_json_after
 from console.state.rates import Rates, finite, step_seconds
 from console.state.startup import STARTUP, read_startup
 from console.state.stepcounter import StepCounter, count_of, stated_step, training_step

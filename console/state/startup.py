@@ -161,13 +161,13 @@ _BY_WORD: Final = _by_word()
 def read_startup(text: str, start: int) -> Reading | None:
     """Return what a start-up line says, mostly nothing but that it is one; None where the line is none."""
     words = text[start : start + 80].split(None, 1)
-    if not words or "%|" in text:
+    if not words:
         return None
     word = words[0]
     shapes = _BY_WORD.get(word)
     if shapes is not None:
         after = text.index(word, start) + len(word)
-        if any(shape.match(text, after) for shape in shapes):
+        if any(shape.match(text, after) for shape in shapes) and "%|" not in text:
             return Reading(_RULE, {}, {}, None)
     if (word.startswith(_STARTS) or " .." in text[start : start + 70] or text.endswith(_ENDS)) and _ANYWHERE.match(
         text, start

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.state.formatrules import FIELDS, Format, FormatError, Scope, is_candidate, parse_number, skip_prefix
+from console.state.formatrules import FIELDS, Format, FormatError, Scope, is_candidate, parse_number
 from console.state.formats import FORMATS, LITERALS, find_format
 from console.state.lines import LineSplitter
 from console.state.metrics import Kind, Parser, Sample
+from console.state.prefix import skip_prefix
 
 SAMPLES = [(fmt, line, expected) for fmt in FORMATS for line, expected in fmt.samples]
 REFUSED = [(fmt, line) for fmt in FORMATS for line in fmt.refuses]

@@ -277,7 +277,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="llm.c",
         title="llm.c",
-        literals=("step ", "val loss", "HellaSwag:", "iteration ", " trl:", " tel:"),
+        literals=("step ", "val loss", "HellaSwag:", "iteration", " trl:", " tel:"),
         aliases={"lr": "lr", "norm": "grad_norm"},
         rates={"tok/s": Scope.GLOBAL},
         rules=(

@@ -216,7 +216,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="specforge",
         title="SpecForge",
-        literals=("step ", "- Step ", "Training Epoch ", "Training: ", "Eval - Epoch ", "Evaluating Epoch "),
+        literals=("step ", "- Step ", "Training Epoch ", "Training:", "Eval - Epoch ", "Evaluating Epoch "),
         aliases={
             "loss": "loss",
             "train/loss": "loss",
