@@ -381,20 +381,20 @@ async def test_lines_that_are_not_let_through_are_not_called_lines_that_are_not_
     path = tmp_path / "log"
     path.write_text("".join(f"step {number} | loss 1.2 | tok/s 21,400\n" for number in range(300)))
     async with desk(path) as on:
-        said = []
-        for key, text in (("full_stop", ""), ("ampersand", "loss"), ("ampersand", "no such")):
+        for key, text, why in (
+            ("full_stop", "", "all lines here are step lines, which are hidden"),
+            ("ampersand", "loss", "all lines here that match /loss/ are step lines, which are hidden"),
+            ("ampersand", "no such", "no line here matches /no such/"),
+        ):
+
+            def is_said(why: str = why) -> bool:
+                return on.pane.render_line(0).text.strip() == why
+
             await (on.typed(key, text) if text else on.press(key))
-            await on.until(lambda: not list(on.pane.workers), "the end of what was asked")
-            said.append(on.pane.render_line(0).text.strip())
+            await on.until(is_said, why)
             await on.press("pageup")  # at the end first, then among what the filter let through
             await on.until(lambda: not list(on.pane.workers), "the end of what was asked")
-            assert on.pane.render_line(0).text.strip() == said[-1]
-
-        assert said == [
-            "all lines here are step lines, which are hidden",
-            "all lines here that match /loss/ are step lines, which are hidden",
-            "no line here matches /no such/",
-        ]
+            assert is_said()
 
 
 async def test_a_flood_of_which_bytes_are_left_out_says_how_many_while_it_is_followed(tmp_path: Path) -> None:
