@@ -66,7 +66,8 @@ class Here:
 
     def look(self) -> None:
         """Look until there is nothing more to wait for."""
-        self.strangers.start(self.strangers._next_at, set(), list)
+        # A busy machine may have taken longer for the look before than the pause to this one.
+        self.strangers.start(max(self.strangers._next_at, time.monotonic()), set(), list)
         until(lambda: self.strangers.take() or self.strangers.fd < 0)
 
 
