@@ -141,7 +141,7 @@ class Recogniser:
             return self._chosen, f"it was asked for; it reads {self._steps[self._chosen]:,} step lines"
         ranking = self._steps.most_common()
         if not ranking:
-            return None, "no line is a step line of a known format"
+            return None, "no line is a step line of a known format" if self._number else "there is no line"
         (name, count), *others = ranking
         why = f"{count:,} step lines, the first is line {self._first[name]:,}"
         if others:

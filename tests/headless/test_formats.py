@@ -97,6 +97,14 @@ def test_text_shows_every_line_and_why_a_format_won(tmp_path: Path) -> None:
     assert lines[-1] == "format dflash: 3 step lines, the first is line 2 (3 of 4 lines understood)"
 
 
+def test_file_without_a_line_is_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.log").touch()
+
+    code, out = run(str(tmp_path / "a.log"))
+
+    assert (code, out.splitlines()[-1]) == (0, "format unknown: there is no line (0 of 0 lines understood)")
+
+
 def test_control_characters_stay_text(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"a\x07b\x1b]0;t\x07\n")
