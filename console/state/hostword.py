@@ -49,6 +49,7 @@ def warned(state: TargetState, reason: str, detail: str) -> TargetState:
 def read_record(state: TargetState, subject: Subject) -> TargetState:
     record = subject.record
     assert record is not None
+    state = _reopened_unseen(state, record)
     for stage in STAGES:
         if (entry := record.stages.get(str(stage))) is not None and stage in JOURNALLED:
             state = launched(state, launch.JournalSaid(stage=stage, entry=entry))
@@ -60,6 +61,18 @@ def read_record(state: TargetState, subject: Subject) -> TargetState:
     if state.launch is not None and state.launch.over is not None:
         return launched(state, launch.RunLives())
     return state
+
+
+def _reopened_unseen(state: TargetState, record: RunRecord) -> TargetState:
+    """Begin killing once more for a stop that came and was through between two looks: what it proved comes at once."""
+    entry, of_launch = record.stages.get(str(Stage.KILLING)), record.launch_killing
+    if entry is None or of_launch is None or state.launch is None or state.launch.reopened:
+        return state
+    mark = state.launch.fact(Stage.KILLING)
+    if mark.state not in (StageState.DONE, StageState.SKIPPED) or mark.began_bt != of_launch.began_bt:
+        return state
+    by = (record.exit.by if record.exit is not None else None) or record.stopping or ""
+    return launched(state, launch.StopBegan(bt=entry.began_bt, by=by))
 
 
 def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:

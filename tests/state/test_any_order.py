@@ -77,6 +77,7 @@ RECORD = st.builds(
     reason=st.none() | st.sampled_from(["survivors", "", "who knows"]),
     stopping=st.none() | st.just("ops2"),
     spawned_bt=MAYBE,
+    launch_killing=st.none() | STAGE,
 )
 HAND = st.builds(
     HandRun,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from console import config, protocol
@@ -512,6 +513,21 @@ def test_stop_is_over_when_all_are_gone_and_not_with_the_main_process() -> None:
 
     assert story.verdict() is Verdict.STOPPED
     assert story.stage(Stage.KILLING).state is DONE
+
+
+def test_stop_that_was_through_between_two_looks_is_told_by_what_it_proved() -> None:
+    nothing_ran = HostStage(state="skipped", began_bt=100.0, ended_bt=100.0, why="nothing ran")
+    story = Story().up().host().journal(Stage.KILLING, nothing_ran, "killing").cleared().spawned().cuda().steps(1, 20)
+    stages = {**story.record.stages, "killing": done(story.bt, 0.3, "1 pid, 2 GiB", "1 pid gone, 2 GiB freed")}
+
+    story.after(0.5).exited(state="stopped", signal=15, by="ops2", all_gone=True)
+    story.after(0.1).host(stages=stages, launch_killing=nothing_ran, keeper_alive=False)
+
+    killing = story.stage(Stage.KILLING)
+    assert (killing.state, killing.detail) == (DONE, "1 pid gone, 2 GiB freed")
+    assert killing.took_s == pytest.approx(0.3)
+    assert (story.verdict(), story.state.warnings) == (Verdict.STOPPED, ())
+    assert story.outcome("exit").exit_code is Exit.OK
 
 
 def test_stop_that_is_given_up_leaves_the_run_stepping() -> None:
