@@ -10,7 +10,7 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from console.model import Stage, StageState
-from console.protocol import GpusEvent, RunRecord, WireGpu
+from console.protocol import GpusEvent, HostStage, RunRecord, WireGpu
 from console.reasons import Reason
 from console.state import events, figures, gpunotes, launch, outside
 from console.state.cudaorder import cuda_order
@@ -66,13 +66,23 @@ def read_record(state: TargetState, subject: Subject) -> TargetState:
 def _reopened_unseen(state: TargetState, record: RunRecord) -> TargetState:
     """Begin killing once more for a stop that came and was through between two looks: what it proved comes at once."""
     entry, of_launch = record.stages.get(str(Stage.KILLING)), record.launch_killing
-    if entry is None or of_launch is None or state.launch is None or state.launch.reopened:
+    if entry is None or of_launch is None or state.launch is None:
         return state
-    mark = state.launch.fact(Stage.KILLING)
-    if mark.state not in (StageState.DONE, StageState.SKIPPED) or mark.began_bt != of_launch.began_bt:
+    if state.launch.fact(Stage.KILLING).began_bt != of_launch.began_bt:
         return state
     by = (record.exit.by if record.exit is not None else None) or record.stopping or ""
+    return _reopened(state, entry, by)
+
+
+def _reopened(state: TargetState, entry: HostStage, by: str) -> TargetState:
+    """Begin killing once more where it is what a launch came to."""
+    assert state.launch is not None
+    if state.launch.reopened or state.launch.fact(Stage.KILLING).state not in _CAME_TO:
+        return state
     return launched(state, launch.StopBegan(bt=entry.began_bt, by=by))
+
+
+_CAME_TO = frozenset({StageState.DONE, StageState.SKIPPED, StageState.UNKNOWN})
 
 
 def _read_cuda(state: TargetState, record: RunRecord) -> TargetState:
@@ -150,10 +160,12 @@ def _read_stop(state: TargetState, subject: Subject) -> TargetState:
         if state.launch.reopened and not evidence:
             return state
         return launched(state, launch.StopBegan(bt=state.clock.bt(state.at), by=by, evidence=evidence))
+    if stop is not None and entry is not None and entry.state == "done":
+        killing = _reopened(state, entry, stop.operator) if subject.is_gone or not is_live else state
+        if killing.launch is not None and killing.launch.reopened:
+            return launched(killing, launch.JournalSaid(stage=Stage.KILLING, entry=entry))
     if not state.launch.reopened:
         return state
-    if stop is not None and entry is not None and entry.state == "done":
-        return launched(state, launch.JournalSaid(stage=Stage.KILLING, entry=entry))
     return _give_up_stop(state, subject) if is_live and not subject.is_gone else state
 
 

@@ -615,6 +615,18 @@ def test_hand_started_run_that_is_gone_says_that_its_exit_status_is_not_known() 
     assert "no keeper started it" in story.snapshot.reason.facts[0].text
 
 
+def test_stop_of_a_hand_started_run_is_told_though_it_came_and_was_through_between_two_looks() -> None:
+    story = Story().up().hand().after(1).gpus()
+    entry = done(story.bt, 0.3, "9 pids", "9 pids gone")
+
+    for _ in range(2):  # what is told again changes nothing
+        story.after(1).said(None, last=(stop_record(story, state="stopped", stages={"killing": entry}),))
+
+    assert story.verdict() is Verdict.STOPPED
+    assert (story.stage(Stage.KILLING).state, story.stage(Stage.KILLING).evidence) == (DONE, "9 pids")
+    assert story.state.warnings == ()
+
+
 def stop_record(story: Story, **fields: Any) -> RunRecord:
     known: dict[str, Any] = {"state": "killing", "operator": "ops1", "accepted_bt": story.bt, "keeper_alive": True}
     return RunRecord(id="r-9", action="stop", **(known | fields))
