@@ -6,7 +6,10 @@ import asyncio
 from asyncio import subprocess
 from typing import Any
 
+from console.link.tasks import to_its_end
+
 _PIPE_BYTES = 65536
+_REAPED_S = 10.0
 
 
 class _Streams(subprocess.SubprocessStreamProtocol):
@@ -33,7 +36,38 @@ async def start_child(*words: str, **options: Any) -> tuple[subprocess.Process, 
     Raises: OSError.
     """
     loop = asyncio.get_running_loop()
-    transport, protocol = await loop.subprocess_exec(
-        lambda: _Streams(_PIPE_BYTES, loop), *words, start_new_session=True, **options
-    )
-    return subprocess.Process(transport, protocol, loop), transport
+
+    async def start() -> tuple[subprocess.Process, asyncio.SubprocessTransport]:
+        transport, protocol = await loop.subprocess_exec(
+            lambda: _Streams(_PIPE_BYTES, loop), *words, start_new_session=True, **options
+        )
+        return subprocess.Process(transport, protocol, loop), transport
+
+    starting = loop.create_task(start())
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await to_its_end(_give_up(starting))
+        raise
+
+
+async def reaped(child: subprocess.Process) -> None:
+    """Wait for the end of a child that was killed; not for one that sleeps uninterruptibly, on a file system that is
+    gone."""
+    try:
+        async with asyncio.timeout(_REAPED_S):
+            await child.wait()
+    except TimeoutError:
+        pass
+
+
+async def _give_up(starting: asyncio.Task[tuple[subprocess.Process, asyncio.SubprocessTransport]]) -> None:
+    """Undo a start: asyncio's own clean-up is left by whoever is cancelled once more, and the child with it."""
+    if not starting.cancelling():  # as the end of the loop does to all
+        starting.cancel()
+    try:
+        child, transport = await starting
+    except (asyncio.CancelledError, OSError):
+        return
+    transport.close()
+    await reaped(child)

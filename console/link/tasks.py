@@ -54,6 +54,22 @@ async def owned_tasks() -> AsyncIterator[asyncio.TaskGroup]:
         raise next((leaf for leaf in leaves if not isinstance(leaf, ConsoleError)), leaves[0]) from None
 
 
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Do what must be done to its end, however often we are cancelled meanwhile: the cancellation comes then."""
+    task = asyncio.get_running_loop().create_task(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled and not task.cancelled() and task.exception() is not None:
+        raise asyncio.CancelledError from task.exception()
+    if cancelled:
+        raise asyncio.CancelledError
+    return task.result()
+
+
 def started(tasks: asyncio.TaskGroup | None, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None] | None:
     """Start a task that belongs to the group; None where the group is ending or not there, and nothing is started."""
     if tasks is not None:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.config import Target
-from console.link.children import start_child
+from console.link.children import reaped, start_child
+from console.link.tasks import to_its_end
 from console.reasons import ConsoleError, Exit, Reason
 
 READ_BYTES = 65536
@@ -133,7 +134,7 @@ class LocalProcess(Process):
             pass
         finally:
             self.kill()
-            await self._child.wait()
+            await to_its_end(reaped(self._child))
 
     def kill(self) -> None:
         """Kill the child if it still lives, and close our ends: `wait` never returns while a pipe that nobody reads is
