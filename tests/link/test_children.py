@@ -45,8 +45,8 @@ async def test_start_that_is_cancelled_at_any_moment_leaves_nothing(turns: int, 
     assert _open_files() <= before
 
 
-def _children() -> list[int]:
-    return [int(pid) for pid in Path("/proc/self/task", str(os.getpid()), "children").read_text().split()]
+def _children() -> set[int]:
+    return {int(pid) for pid in Path("/proc/self/task", str(os.getpid()), "children").read_text().split()}
 
 
 @pytest.mark.parametrize("again", range(1, 5))
@@ -63,7 +63,7 @@ async def test_start_that_is_cancelled_twice_is_over_when_its_child_is(turns: in
     await asyncio.wait([starting], timeout=20)
 
     assert starting.cancelled()
-    assert _children() == before
+    assert _children() <= before
 
 
 @pytest.mark.parametrize("again", range(1, 5))
@@ -79,4 +79,4 @@ async def test_local_process_is_gone_when_its_closing_was_cancelled_twice(again:
     await asyncio.wait([closing], timeout=20)
 
     assert closing.cancelled()
-    assert _children() == before
+    assert _children() <= before
